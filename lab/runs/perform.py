@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -85,8 +86,9 @@ def check(options: RunOptions) -> None:
 
 
 def clear(folder: Path) -> None:
-    """What an earlier run left there is no result of this one."""
-    for file in KEPT:
+    """What an earlier run left there is no result of this one, and no link leads out of it."""
+    links = [entry.name for entry in os.scandir(folder) if entry.is_symlink()]
+    for file in (*KEPT, *links):
         (folder / file).unlink(missing_ok=True)
     shutil.rmtree(folder / "pcaps", ignore_errors=True)
 

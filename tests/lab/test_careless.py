@@ -75,6 +75,25 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", words], check=False).returncode == 0
 
 
+def test_a_run_writes_to_its_folder_and_not_where_links_lead(tmp_path: Path) -> None:
+    """Whoever planted them there, for whatever is written."""
+    precious, out = tmp_path / "precious", tmp_path / "out"
+    precious.mkdir()
+    words = ("run", "hello", "--engine", "sim", "--pcap", "--out")
+    assert said(*words, str(tmp_path / "first"))[0] == 0
+    names = {path.name for path in (tmp_path / "first").iterdir()}
+    assert {"result.json", "flows.csv", "fabric.json", "pcaps"} <= names
+    out.mkdir()
+    for name in names:
+        target = precious / name
+        target.mkdir() if name == "pcaps" else target.write_text("mine")
+        (out / name).symlink_to(target)
+    assert said(*words, str(out))[0] == 0
+    assert {path.name for path in out.iterdir() if not path.is_symlink()} == names
+    assert not list((precious / "pcaps").iterdir())
+    assert {(precious / name).read_text() for name in names - {"pcaps"}} == {"mine"}
+
+
 def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
     """By the Python API, from threads of one process."""
     ended: list[str] = []
