@@ -146,9 +146,11 @@ static bool feed(const char *line, struct cc *cc)
     }
     if (sscanf(line, "cnp %lu", &now) == 1)
         cc->ops->notified(cc, now);
-    else if (sscanf(line, "sent %lu %lu %lu", &now, &bytes, &flying) == 3)
+    else if (sscanf(line, "sent %lu %lu %lu", &now, &bytes, &flying) == 3) {
+        if (cc->ops->rate)
+            cc->ops->rate(cc, now);
         cc->ops->sent(cc, bytes, flying, now);
-    else if (sscanf(line, "granted %u", &units) == 1)
+    } else if (sscanf(line, "granted %u", &units) == 1)
         cc->ops->granted(cc, units);
     else if (sscanf(line, "acked %lu %lu %lu %d %lu", &now, &bytes, &ack.round_trip, &marked,
                     &flying) == 5) {

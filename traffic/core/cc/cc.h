@@ -6,7 +6,7 @@
  * which clock it is under; flows without one have all in flight that their window of packets holds.
  *
  *   begin      a flow starts: `link` and `parameters` are set, the state is all zeroes
- *   sent       a packet leaves
+ *   sent       a packet leaves, right after `rate` was asked
  *   acked      an answer came, with what it tells
  *   cut, lost  what became of a packet otherwise
  *   rate       how fast it may leave now; a control without is as fast as the link

@@ -302,10 +302,9 @@ static void sent(struct cc *flow, bytes_t size, bytes_t in_flight, ns_t now)
 {
     struct dcqcn *cc = (struct dcqcn *)flow->state;
     const struct parameters *profile = flow->parameters;
-    (void)in_flight;
+    (void)in_flight, (void)now;
     if (!cc->active || !profile->byte_counter)
         return;
-    advance(cc, profile, flow->link.rate, now);
     cc->sent += size;
     while (cc->sent >= profile->byte_counter) {
         cc->sent -= profile->byte_counter;
