@@ -11,6 +11,7 @@ from traffic.congestion import CONTROLS, Control, Kind, Parameter
 
 CLASSES = range(7)
 CONTROL = 6  # the class of CNPs and, where the scenario says so, of acknowledgements
+_ROOM = 4296  # bytes that a frame may need besides its payload: the largest cell, and headers
 _USUAL_DSCP = {8: 1, 16: 2, 26: 3, 32: 4, 40: 5, 48: 6}
 PER_PACKET = "spray", "adaptive", "drill"
 POLICIES = "ecmp", "flowlet", "dlb", "conga", "structured", *PER_PACKET
@@ -132,7 +133,7 @@ def trim(lot: Lot, chosen: Frame, taken: Section) -> Section:
         "dscp": dscps[0], "last_hop_dscp": dscps[1],
         **lot.maybe(0.5, size=lot.upto(128, 64)),
         **lot.maybe(0.5, reserved=lot.wide(1000, 40_000)),
-        **lot.maybe(0.6, threshold=lot.wide(chosen.mtu, 40 * chosen.mtu)),
+        **lot.maybe(0.6, threshold=lot.wide(_ROOM + chosen.mtu, 40 * (_ROOM + chosen.mtu))),
     }  # fmt: skip
 
 
@@ -311,9 +312,9 @@ def loss(lot: Lot, chosen: Frame) -> Section:
 def memory(lot: Lot, chosen: Frame) -> Section:
     """A switch's buffer, but for how much there is; what may be lost finds room for a frame."""
     mtu = chosen.mtu
-    static, lossy = lot.wide(1, 100 * mtu), lot.wide(mtu + 200, 100 * mtu)
+    static, lossy = lot.wide(1, 100 * mtu), lot.wide(_ROOM + mtu, 100 * (mtu + _ROOM))
     fixed = {**lot.maybe(0.2, static=static), **lot.maybe(0.1, lossy_static=lossy)}
-    if fixed.get("static", lossy) < mtu + 200:
+    if fixed.get("static", lossy) < _ROOM + mtu:
         fixed["lossy_static"] = lossy
     return {
         "alpha": 2.0 ** lot.upto(7, -8),
