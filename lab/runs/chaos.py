@@ -58,6 +58,7 @@ _GROWTH_BYTES = 32 << 20  # that a process may grow by once it is warm
 _WARM = 60  # runs
 # Verdicts on messages that would have arrived later, or that settings alone keep from arriving.
 _TAKE_TIME = frozenset(("deadlock", "time-out", "nak", "moving", "resending", "due"))
+_FULL = "buffer_full", "headroom_full"  # why switches drop for want of memory
 _FINISHED, _FAILED = "finished", "failed by name"
 _JUMPS_S = 3600.0, -86400.0, 30.0, -30.0, 0.0  # how far from the right time the clock is set
 
@@ -353,15 +354,21 @@ class Ending:
 
 
 def judged(
-    drawn: Drawn, faults: Faults, outcome: Outcome, strays: Sequence[str], stalls: Sequence[Stall]
+    drawn: Drawn,
+    faults: Faults,
+    outcome: Outcome,
+    strays: Sequence[str],
+    stalls: Sequence[Stall],
 ) -> Ending:
     """What is to be said of a run that came to its end."""
+    full = any(counts.dropped.get(why) for counts in outcome.switches.values() for why in _FULL)
+    enough = _TAKE_TIME | {"retries"} if full else _TAKE_TIME  # of losses that settings lead to
     complaints = [*strays]
     failed = sum(stall.messages for stall in stalls)
     is_whole = failed == 0 and outcome.ended is None
     is_explained = outcome.dilation > 1 and not outcome.fidelity.ok  # the machine was too slow
     for stall in stalls:
-        waits = drawn.may_wait and stall.verdict in _TAKE_TIME
+        waits = drawn.may_wait and stall.verdict in enough
         if is_survivable(faults) and not (is_explained or waits):
             complaints.append(f"every fault let go, but {said(stall)}")
         elif stall.verdict == "untold" and outcome.dilation == 1:

@@ -181,7 +181,7 @@ def test_what_did_not_arrive_is_a_complaint_unless_the_machine_was_too_slow(
 ) -> None:
     """Which an emulated run says of itself, and which is no defect; switches may stray for it."""
     outcome = SimpleNamespace(
-        ended="queue pairs went to error", endpoints={}, dilation=dilation,
+        ended="queue pairs went to error", switches={}, dilation=dilation,
         fidelity=Fidelity(0, ok=not is_late, note="the machine could not keep up"),
     )  # fmt: skip
     drawn, stalls = Drawn(1, {}, [], disk_is_full=False), [stalled("time-out")]
@@ -195,18 +195,22 @@ def stalled(verdict: Verdict) -> Stall:
     return Stall(verdict=verdict, messages=3, first="h1>h2", why="so it was")
 
 
+@pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize("may_wait", [False, True])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_only_what_may_wait_has_messages_under_way_once_faults_let_go(
-    verdict: Verdict, may_wait: bool
+    verdict: Verdict, may_wait: bool, is_full: bool
 ) -> None:
     """A verdict that names what time or settings do is enough; one that names a fault is not."""
+    dropped = {"buffer_full": 3} if is_full else {"injected_loss": 3}
     outcome = SimpleNamespace(
-        ended="the limit of 60 ms was reached", dilation=1, fidelity=Fidelity(0, ok=True)
-    )
+        ended="the limit of 60 ms was reached", dilation=1, fidelity=Fidelity(0, ok=True),
+        switches={"leaf1": SimpleNamespace(dropped=dropped)},
+    )  # fmt: skip
     drawn = Drawn(1, {}, [], disk_is_full=False, may_wait=may_wait)
     found = chaos.judged(drawn, [], cast(Outcome, outcome), [], [stalled(verdict)])
     takes_time = ("deadlock", "time-out", "nak", "moving", "resending", "due")
+    takes_time += ("retries",) if is_full else ()
     assert found.how == "failed by name"
     assert bool(found.complaints) != (may_wait and verdict in takes_time)
     gone: Faults = [{"action": "halt", "host": "h1"}]
