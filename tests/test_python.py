@@ -26,10 +26,10 @@ def run_blocks(text: str, known: dict[str, Any]) -> int:
 
 def test_what_is_documented_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    known: dict[str, Any] = {}
+    before, known = threading.active_count(), dict[str, Any]()
     assert run_blocks(HERE, known) == HERE.count("```python")
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]  # where it was asked for
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before  # of other tests in this process some may end
 
 
 def test_what_is_documented_of_mininet_is_so_of_any_engine(

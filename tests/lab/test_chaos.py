@@ -108,7 +108,7 @@ def test_what_is_broken_is_found_and_shortened(
     monkeypatch.setattr(SimulatedSwitches, "restart", forgetful)
     seed = next(
         seed
-        for seed in range(1, 99)
+        for seed in range(2, 99, 2)
         if any(fault["action"] == "restart" for fault in drawn(seed).faults)
         and len(drawn(seed).faults) >= 3
         and not drawn(seed).disk_is_full
