@@ -373,7 +373,7 @@ def judged(
             complaints.append(f"every fault let go, but {said(stall)}")
         elif stall.verdict == "untold" and outcome.dilation == 1:
             complaints.append(f"nobody says why {said(stall)}")
-    if not is_whole and not stalls:
+    if not is_whole and not stalls and is_survivable(faults):  # else who sent it is dead
         complaints.append(f"nothing was missing, but it did not end: {outcome.ended}")
     if not outcome.fidelity.ok and outcome.dilation == 1:
         complaints.append(f"not to be believed: {outcome.fidelity.note}")
