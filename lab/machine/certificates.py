@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import MissingTool, RunError
+from lab.machine.scratch import scratch
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _DAYS = ("-days", "2")
@@ -54,8 +54,8 @@ def require_openssl() -> None:
 def made() -> Iterator[Certificates]:
     """Make them; they are gone with the context."""
     require_openssl()
-    with tempfile.TemporaryDirectory(prefix="closlab-tls-") as name:  # its mode is 0700
-        made_ = Certificates(Path(name))
+    with scratch() as folder:  # its mode is 0700
+        made_ = Certificates(folder)
         authority = made_.key("authority")
         _openssl(
             *("req", "-x509", *_KEY, "-subj", "/CN=closlab", *_DAYS),

@@ -29,10 +29,12 @@ from lab.machine.speed import slowness
 
 LOOK_S = 0.5
 _ASKED_WITHIN_S = 2.0
+_TOLD_WITHIN_S = 0.2  # a death, after what came of it
 _ENDS_WITHIN_S = 30.0  # once it was woken
 _WAKE = signal.SIGUSR2
 _MOST_WORDS = 60  # letters of a command that is shown
 _STOPPED = "T"
+_DIED = "died"
 
 Tell = Callable[[str], object]
 
@@ -80,7 +82,10 @@ class Lookout:
 
     @contextmanager
     def watching(self, tell: Tell) -> Iterator[None]:
-        """For as long as the context lasts, in a main thread: which may be woken by a RunError."""
+        """For as long as the context lasts, in a main thread: which may be woken by a RunError.
+
+        What fails as somebody has died is told as that: a lost connection names nobody.
+        """
         over = threading.Event()
         self._failure = self._untold_since = None
         self.stood = {}
@@ -89,9 +94,22 @@ class Lookout:
         threading.Thread(target=self._watch, args=args, name="lookout", daemon=True).start()
         try:
             yield
+        except Exception as error:
+            died = self._died_by_now()
+            if died is None or _DIED in str(error):
+                raise
+            told = filter(None, (str(error), getattr(error, "cure", None)))
+            raise RunError(died, "\n".join(told)) from None
         finally:
             over.set()
             signal.signal(_WAKE, signal.SIG_IGN if before is None else before)
+
+    def _died_by_now(self) -> str | None:
+        """Who, if anybody; it may be known a little later than what came of it."""
+        until = time.monotonic() + _TOLD_WITHIN_S
+        while self._failure is None and time.monotonic() < until:
+            time.sleep(_TOLD_WITHIN_S / 20)
+        return self._failure
 
     def _wake(self, _number: int, _frame: FrameType | None) -> None:
         assert self._failure is not None
@@ -124,7 +142,7 @@ class Lookout:
             how = _end_of(door)
             self._deaths.unregister(door)
             os.close(self._doors.pop(pid))
-        self._failure = f"{self._names[pid]} died{how}"
+        self._failure = f"{self._names[pid]} {_DIED}{how}"
         self._untold_since = time.monotonic()
 
 

@@ -50,11 +50,18 @@ class Executor:
 
 
 @contextmanager
-def scratch(within: Path | None = None) -> Iterator[Path]:
+def gone_at_our_end(folder: Path) -> Iterator[None]:
+    """Have a folder removed if this process is killed while the context lasts."""
+    with at_our_end() as executor:
+        executor.then("sh", "-c", _REMOVES, str(folder))
+        yield
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
     """A folder for as long as the context lasts, or this process."""
     with (
-        tempfile.TemporaryDirectory(prefix="closlab-", dir=within) as made,
-        at_our_end() as executor,
+        tempfile.TemporaryDirectory(prefix="closlab-") as made,
+        gone_at_our_end(Path(made)),
     ):
-        executor.then("sh", "-c", _REMOVES, made)
         yield Path(made)
