@@ -224,12 +224,6 @@ def _is_finsys(error: Exception) -> bool:
     return str(last.f_globals.get("__name__", "")).startswith("finsy.")
 
 
-def _is_heard(task: asyncio.Future[Any]) -> None:
-    """Let nobody complain of a failure for which nobody waits any more, as another came first."""
-    if not task.cancelled():
-        task.exception()
-
-
 def on_all(
     targets: Iterable[Target],
     work: Callable[[Target], Awaitable[_T]],
@@ -240,7 +234,6 @@ def on_all(
     async def one(target: Target) -> _T:
         # A task of its own: finsy does not let a cancellation from outside through.
         task = asyncio.ensure_future(work(target))
-        task.add_done_callback(_is_heard)
         done, _ = await asyncio.wait({task}, timeout=answer_s)
         if not done:
             task.cancel()
@@ -266,8 +259,15 @@ def speaking() -> asyncio.AbstractEventLoop:
     if os.getpid() not in _loops:
         _loops.clear()
         loop = _loops[os.getpid()] = asyncio.new_event_loop()
+        loop.set_exception_handler(_complain)
         threading.Thread(target=loop.run_forever, name="p4runtime", daemon=True).start()
     return _loops[os.getpid()]
+
+
+def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Of what nobody heard: not of a connection's end, for which nobody waits any more."""
+    if not isinstance(context.get("exception"), (fy.P4ClientError, GNMIClientError)):
+        loop.default_exception_handler(context)
 
 
 def done(work: Coroutine[Any, Any, _T]) -> _T:

@@ -107,8 +107,10 @@ def build_network(fabric: Fabric, mtu: int, begun: Begun = lambda _pid, _name: N
             controller=None,
             build=True,
         )
-    except Exception as error:  # Mininet has no other
-        if type(error) is not Exception:
+    except SystemExit:  # it logs what it misses, and ends the program
+        raise TopologyError("Mininet did not find a program that it needs") from None
+    except Exception as error:  # it has no other
+        if type(error) is not Exception and not isinstance(error, OSError):
             raise
         raise TopologyError(f"Mininet could not lay the cables: {str(error).strip()}") from None
     for host in fabric.hosts:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import MissingTool, RunError
+from lab.machine.lookout import how_ended
 from lab.machine.scratch import scratch
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
@@ -81,5 +82,6 @@ def made() -> Iterator[Certificates]:
 def _openssl(*words: str) -> None:
     done = subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["nothing is said"])[-1]
-        raise RunError(f"openssl made no certificates: {last}")
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        how = how_ended(done.returncode)
+        raise RunError(f"openssl made no certificates{how}: {last}")

@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from lab.errors import MissingTool, RunError
@@ -52,10 +52,11 @@ def on_dask(
 
     with ExitStack() as stack:
         stack.enter_context(telling_of_stopped())
+        stack.enter_context(_in_our_words())
         if where == LOCAL:
             folder = stack.enter_context(scratch())
             stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
-            with without_main():
+            with without_main(), _starting():
                 cluster = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=min(len(jobs), processes or os.cpu_count() or 1),
@@ -78,6 +79,33 @@ def on_dask(
         with stages(f"Running on Dask, {workers} workers", len(jobs)) as stage:
             yield from _done(client, work, jobs, present, stage)
             stage.note = f"{len(jobs)} runs"
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Say in one message that a cluster of this machine's own does not start."""
+    try:
+        yield
+    except RuntimeError as error:
+        why = error.__cause__ or error
+        raise RunError(
+            f"Dask's workers did not start here: {why}",
+            "Was one of them killed? Fewer at a time need less: --processes 1",
+        ) from None
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """Dask's own log is still meanwhile: what is lost is told here, once."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def _done(

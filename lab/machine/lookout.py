@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -29,7 +29,7 @@ from lab.machine.speed import slowness
 
 LOOK_S = 0.5
 _ASKED_WITHIN_S = 2.0
-_TOLD_WITHIN_S = 0.2  # a death, after what came of it
+_TOLD_WITHIN_S = 1.0  # a death, after what came of it: others want the processor too
 _ENDS_WITHIN_S = 30.0  # once it was woken
 _WAKE = signal.SIGUSR2
 _MOST_WORDS = 60  # letters of a command that is shown
@@ -166,6 +166,11 @@ def how_ended(code: int | None) -> str:
         return f" (signal {-code})"
 
 
+def waiting_for(name: str, pid: int) -> str:
+    """Who was stopped, and what lets it go on."""
+    return f"waiting for {name}: process {pid} was stopped, and SIGCONT lets it go on"
+
+
 class Standstill:
     """Which processes that this one started, or those did, were stopped."""
 
@@ -187,14 +192,13 @@ class Standstill:
         """Who a process is."""
         self._names[pid] = name
 
-    def look(self, among: Iterable[int] | None = None) -> None:
+    def look(self) -> None:
         """Tell of each that stands still for a second look."""
-        found = stopped() if among is None else [pid for pid in among if _stat(pid)[0] == _STOPPED]
-        now = {pid for pid in found if pid not in self._meant}
+        now = {pid for pid in stopped() if pid not in self._meant}
         for pid in (now & self._before) - self._told:
             name = self._names.get(pid) or _command(pid)
             self._stood[name] = None
-            self._tell(f"waiting for {name}: process {pid} was stopped, and SIGCONT lets it go on")
+            self._tell(waiting_for(name, pid))
         for pid in self._told - now:
             self._tell(f"{self._names.get(pid) or f'process {pid}'} goes on, or has ended")
         self._told = now & (self._before | self._told)

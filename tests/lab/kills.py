@@ -31,11 +31,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab.engines.mininet.running import running
 from lab.machine.paths import ROOT
 
 TWO = """\
@@ -48,8 +49,13 @@ traffic: {kind: incast, receiver: h1, senders: 1, bytes: 2MB}
 _RUN = "closlab run two.yaml --out out"
 _SIM = f"{_RUN} --engine sim --set traffic.bytes=1GB"
 _API = """\
-import closlab
-closlab.run("two.yaml", set={"traffic.bytes": "8MB"}, engine="ENGINE", out="out")
+import sys, closlab
+try:
+    run = closlab.run("two.yaml", set={"traffic.bytes": "8MB"}, engine="mininet", out="out")
+except closlab.LabError as error:
+    sys.exit(str(error))
+print(*run.cautions, run.result.fidelity.note, run.result.ended)
+sys.exit(run.code)
 """
 
 
@@ -62,6 +68,7 @@ class Kind:
     lasts_s: float  # about, on a quiet machine
     beside: tuple[str, ...] = ()  # what is started before it, and lasts as long as it does
     is_cold: bool = False  # nothing is built yet
+    waits_s: float = 0.0  # for those who may come again
 
 
 KINDS = {
@@ -95,9 +102,9 @@ KINDS = {
         (
             "dask scheduler --host 127.0.0.1 --port 8786 --no-dashboard",
             "dask worker tcp://127.0.0.1:8786 --nthreads 1 --nworkers 2 --no-dashboard",
-        ),
+        ), waits_s=130,
     ),
-    "api": Kind(2, f"python -c {shlex.quote(_API.replace('ENGINE', 'mininet'))}", 10),
+    "api": Kind(2, f"python -c {shlex.quote(_API)}", 10),
     "chaos": Kind(2, "closlab chaos --runs 4 --seed 7", 8),
     "chaos-mininet": Kind(2, "closlab chaos --runs 1 --seed 7 --engine mininet", 15),
 }  # fmt: skip
@@ -107,10 +114,14 @@ _BESIDE_FIRST_S = 3.0  # that those have who are started before
 _OVER = "Z", "X", ""  # states of processes
 _WORD_S = 20.0  # generous: other runs share the machine
 _END_S = 60.0  # beyond what it lasts anyway
+_MOST_S = 600.0
 _SOON_S = 30.0  # in which one that was killed is told of
 
-_LOOKS = "from lab.engines.mininet.running import running; running()"
-_TELLS = re.compile(r"died|killed|SIGKILL|ended with|exit code|was lost|no lab is running", re.I)
+_TELLS = re.compile(
+    r"died|killed|SIGKILL|ended with|exit code|was lost|no lab is running"
+    r"|could not lay|could not be set up|no Dask scheduler|did not find|did not start|taken down",
+    re.I,
+)
 
 # Without these no run is whole. Of others it may be: who waits for its owner's end, FRR's daemon
 # that is started again, what is asked about the machine and may stay unknown.
@@ -146,7 +157,8 @@ def _files() -> frozenset[str]:
 
 
 def _folders(root: Path) -> frozenset[str]:
-    return frozenset(folder for folder, _, _ in os.walk(root))
+    found = (folder for folder, _, _ in os.walk(root))
+    return frozenset(folder for folder in found if "process_api" not in folder)  # who started us
 
 
 @dataclass
@@ -162,10 +174,8 @@ class Room:
 
     def left(self) -> str | None:
         """What a run has left, if anything."""
-        until = time.monotonic() + _WORD_S  # who has just begun reads code first
-        while (left := list(others())) and time.monotonic() < until:
-            time.sleep(0.1)
-        if left:
+        waited(lambda: not any(others()), _WORD_S)  # who has just begun reads code first
+        if left := list(others()):
             names = ", ".join(f"{_state(pid)} {command(pid)}" for pid in left)
             return f"processes are left: {names}"
         if (mounts := Path("/proc/self/mounts").read_text()) != self.mounts:
@@ -178,9 +188,8 @@ class Room:
             return "shared memory is left"
         if new := _files() - self.files:
             return f"files are left: {', '.join(sorted(new))}"
-        subprocess.run(
-            [sys.executable, "-c", _LOOKS], cwd=ROOT, env=_environment(self.here), check=True
-        )
+        os.environ["CLOSLAB_RUNNING"] = str(self.here / "labs")
+        running()  # sweeps away what is nobody's
         labs = [path.name for path in (self.here / "labs").iterdir()]
         return f"labs are left: {labs}" if labs else None
 
@@ -222,7 +231,9 @@ def _one(draw: random.Random, name: str, number: signal.Signals, how: str, room:
     beside = []
     for words in kind.beside:
         beside.append(_start(words, here, "beside"))
-        time.sleep(_BESIDE_FIRST_S)
+        until = time.monotonic() + (_BESIDE_FIRST_S if "dask" in words else _SOON_S)
+        while time.monotonic() < until and not any(here.glob("labs/*/lab.json")):
+            time.sleep(0.1)
     started = _start(kind.words, here, "said")
     began = time.monotonic()
     victim = _chosen(draw, how, kind, started)
@@ -243,12 +254,16 @@ def _one(draw: random.Random, name: str, number: signal.Signals, how: str, room:
         if "--cli" in kind.words and started.poll() is None:
             time.sleep(3)
             _close(started)
-        found.wrong = found.wrong or _ended(started, here / "said", number, found, hit, kind)
+        found.wrong = found.wrong or _ended(started, here / "said", number, found, kind)
         found.took_s = time.monotonic() - hit
-        found.wrong = found.wrong or _ended_beside(beside, kind, here) or room.left()
+        found.wrong = found.wrong or _ended_beside(beside, kind, here)
+        standing = [f"{pid} {_state(pid)} {command(pid)}" for pid in others()]
+        found.wrong = found.wrong or room.left()
     finally:
         _clear([started, *beside], room)
     found.said = _said(here, "said")[-6000:]
+    if found.wrong and standing:
+        found.said += "\nSTANDING\n" + "\n".join(standing)
     if found.wrong and beside:
         found.said += f"\nBESIDE\n{_said(here, 'beside')[-1500:]}"
     return found
@@ -278,9 +293,8 @@ def _ended_beside(beside: list[subprocess.Popen[bytes]], kind: Kind, here: Path)
             process.send_signal(signal.SIGCONT)
             if "--cli" not in "".join(kind.beside):
                 process.terminate()
-        try:
-            process.wait(_SOON_S)
-        except subprocess.TimeoutExpired:
+        waited(lambda over=process.poll: over() is not None, _SOON_S)
+        if process.poll() is None:
             return f"{command(process.pid)} does not end"
     is_ours = "closlab" in "".join(kind.beside)
     return "a traceback beside it" if is_ours and "Traceback" in _said(here, "beside") else None
@@ -347,22 +361,21 @@ def _stopped(
     kind: Kind,
 ) -> str | None:
     """After a stop it ends, or says for whom it waits; then who was stopped goes on."""
-    told = re.compile(rf"process ({'|'.join(numbers)}) was stopped")
-    until = time.monotonic() + _WORD_S
-    is_told = False
-    while started.poll() is None and time.monotonic() < until and not is_told:
-        is_told = bool(told.search(said.read_bytes()[before:].decode(errors="replace")))
-        if _state(victim) != "T" and not is_told:
-            break  # it is over, or was let go on
-        if victim == started.pid and time.monotonic() > until - _WORD_S + 2:
-            break  # of this one its shell tells
-        time.sleep(0.05)
+    word = re.compile(rf"process ({'|'.join(numbers)}) was stopped")
+
+    def is_told() -> bool:
+        return bool(word.search(said.read_bytes()[before:].decode(errors="replace")))
+
+    def is_over() -> bool:
+        return started.poll() is not None or is_told() or _state(victim) != "T"
+
+    # Of the first its shell tells.
+    waited(is_over, 2 if victim == started.pid else _WORD_S)
     if "--cli" in kind.words and started.poll() is None:
         _close(started)
-    if started.poll() is None and not is_told and victim != started.pid and _state(victim) == "T":
-        try:  # it may go on without that one
-            started.wait(kind.lasts_s * 2 + _END_S)
-        except subprocess.TimeoutExpired:
+    if victim != started.pid and not is_over():  # it may go on without that one
+        waited(is_over, kind.lasts_s * 2 + _END_S)
+        if not is_over():
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGCONT)
             return "it waits without a word"
@@ -377,16 +390,17 @@ def _ended(
     said: Path,
     number: signal.Signals,
     found: Found,
-    hit: float,
     kind: Kind,
 ) -> str | None:
     """It ends, and the code goes with the words."""
-    try:
-        code = found.code = started.wait(kind.lasts_s * 3 + _END_S)
-    except subprocess.TimeoutExpired:
+    limit_s = kind.lasts_s * 3 + _END_S + kind.waits_s
+    took_s = waited(lambda: started.poll() is not None, limit_s)
+    code = found.code = started.poll()
+    if code is None:
         return "it does not end"
-    took_s = time.monotonic() - hit
     text = said.read_text(errors="replace")
+    if found.whom == "tracker":  # Python's own, started anew, complains of what it has not seen
+        text = text.replace("Traceback", "")
     if "Traceback" in text or "Exception ignored" in text:
         return f"a traceback (exit code {code})"
     if found.whom == "the first" and code in (-number, 128 + number, 130):
@@ -399,7 +413,7 @@ def _ended(
     if code and not any(re.search(r"[a-z]{3}", line) for line in lines):
         return f"ended with {code} and no word"
     if number is signal.SIGKILL:
-        if code and took_s > _SOON_S + kind.lasts_s:
+        if code and took_s > _SOON_S + kind.lasts_s + kind.waits_s:
             return f"it took {took_s:.0f} s to end with {code}"
         if "could not keep up" in text and "Once more" not in text:
             return "the machine is blamed"
@@ -408,6 +422,22 @@ def _ended(
         if code == 0 and found.whom in _NEEDED:
             return "all is well, it says"
     return None
+
+
+def waited(is_so: Callable[[], bool], most_s: float) -> float:
+    """Wait for something, as long as somebody is at work or at most so many seconds more: how many.
+
+    The machine is others' too: who wants a processor and has none is not who waits for ever.
+    """
+    idle_s, last = 0.0, time.monotonic()
+    until = last + _MOST_S
+    while not is_so() and idle_s < most_s and last < until:
+        time.sleep(0.05)
+        now = time.monotonic()
+        if not any(_state(pid) in ("R", "D") for pid in others()):
+            idle_s += now - last
+        last = now
+    return idle_s
 
 
 # --- who is who -----------------------------------------------------------------------------------
@@ -450,13 +480,15 @@ def whom(pid: int, first: int, beside: list[int]) -> str:
         return "the first"
     if pid in beside:
         return "beside"
-    words = command(pid, 1000)
-    for pattern, name in _WHO:
-        if re.search(pattern, words):
-            return name
     numbers = _numbers(pid)
     if len(numbers) > 1 and numbers[-1] == "1":
         return "capsule's first"
+    words = command(pid, 1000)
+    if "/closlab" in words.split(" -")[0]:
+        return "closlab"
+    for pattern, name in _WHO:
+        if re.search(pattern, words):
+            return name
     return Path(words.split(" ")[0]).name or "one that begins"
 
 
