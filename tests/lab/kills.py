@@ -286,17 +286,15 @@ def _clear(started: list[subprocess.Popen[bytes]], room: Room) -> None:
 
 
 def _ended_beside(beside: list[subprocess.Popen[bytes]], kind: Kind, here: Path) -> str | None:
-    """What was started before it ends when it is told to."""
+    """What was started before it ends when it is told to; what is Dask's is ended."""
+    is_ours = "closlab" in "".join(kind.beside)
     for process in reversed(beside):
         _close(process)
         with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGCONT)
-            if "--cli" not in "".join(kind.beside):
-                process.terminate()
+            os.killpg(process.pid, signal.SIGCONT if is_ours else signal.SIGKILL)
         waited(lambda over=process.poll: over() is not None, _SOON_S)
         if process.poll() is None:
             return f"{command(process.pid)} does not end"
-    is_ours = "closlab" in "".join(kind.beside)
     return "a traceback beside it" if is_ours and "Traceback" in _said(here, "beside") else None
 
 
