@@ -111,6 +111,7 @@ KINDS = {
 SIGNALS = {signal.SIGKILL: 4, signal.SIGSTOP: 3, signal.SIGTERM: 1, signal.SIGHUP: 1}
 _HOWS = {"early": 2, "at a time": 4, "at birth": 3}
 _BESIDE_FIRST_S = 3.0  # that those have who are started before
+_STARTED: set[int] = set()  # whose ends are asked for by who started them
 _OVER = "Z", "X", ""  # states of processes
 _WORD_S = 20.0  # generous: other runs share the machine
 _END_S = 60.0  # beyond what it lasts anyway
@@ -276,9 +277,8 @@ def _clear(started: list[subprocess.Popen[bytes]], room: Room) -> None:
             os.kill(pid, signal.SIGKILL)
     for process in started:
         process.wait()
-    with suppress(ChildProcessError):  # those whose parents are gone are ours
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+    _STARTED.clear()
+    _reap()
     for path in _files() - room.files:
         shutil.rmtree(path, ignore_errors=True)
         with suppress(OSError):
@@ -291,16 +291,23 @@ def _ended_beside(beside: list[subprocess.Popen[bytes]], kind: Kind, here: Path)
     for process in reversed(beside):
         _close(process)
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGCONT if is_ours else signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGCONT)
+            if not is_ours:
+                process.terminate()
         waited(lambda over=process.poll: over() is not None, _SOON_S)
-        if process.poll() is None:
+        if process.poll() is None and is_ours:
             return f"{command(process.pid)} does not end"
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 0 if is_ours else signal.SIGKILL)
+    if not is_ours and beside:
+        for left in Path("/dev/shm").glob("sem.mp-*"):
+            left.unlink()
     return "a traceback beside it" if is_ours and "Traceback" in _said(here, "beside") else None
 
 
 def _start(words: str, here: Path, said: str) -> subprocess.Popen[bytes]:
     with (here / said).open("ab") as says:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             shlex.split(words),
             cwd=here,
             stdin=subprocess.PIPE,
@@ -309,6 +316,17 @@ def _start(words: str, here: Path, said: str) -> subprocess.Popen[bytes]:
             env=_environment(here),
             start_new_session=True,
         )
+    _STARTED.add(process.pid)
+    return process
+
+
+def _reap() -> None:
+    """Those whose parents are gone are ours, as of any first process; those we started know it."""
+    with suppress(ChildProcessError):
+        while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if found.si_pid in _STARTED:
+                return
+            os.waitpid(found.si_pid, 0)
 
 
 def _said(here: Path, name: str) -> str:
@@ -432,6 +450,7 @@ def waited(is_so: Callable[[], bool], most_s: float) -> float:
     while not is_so() and idle_s < most_s and last < until:
         time.sleep(0.05)
         now = time.monotonic()
+        _reap()
         if not any(_state(pid) in ("R", "D") for pid in others()):
             idle_s += now - last
         last = now
