@@ -68,12 +68,13 @@ class Kind:
     lasts_s: float  # about, on a quiet machine
     beside: tuple[str, ...] = ()  # what is started before it, and lasts as long as it does
     is_cold: bool = False  # nothing is built yet
+    births: float = 1.7  # of processes, at most about ten to the power of this
     waits_s: float = 0.0  # for those who may come again
 
 
 KINDS = {
     "mininet": Kind(8, f"{_RUN} --dilation 30000", 9),
-    "bgp": Kind(6, f"{_RUN} --dilation 30000 --control bgp", 14),
+    "bgp": Kind(6, f"{_RUN} --dilation 30000 --control bgp", 14, births=2.3),
     "live": Kind(3, f"{_RUN} --dilation 30000 --live", 10),
     "live-sim": Kind(2, f"{_RUN} --engine sim --live --pace 20us/s", 9),
     "prompt": Kind(3, f"{_RUN} --cli", 6),
@@ -118,6 +119,7 @@ _END_S = 60.0  # beyond what it lasts anyway
 _MOST_S = 600.0
 _SOON_S = 30.0  # in which one that was killed is told of
 
+_WAITS = "Nothing has come to any host for"
 _TELLS = re.compile(
     r"died|killed|SIGKILL|ended with|exit code|was lost|no lab is running"
     r"|could not lay|could not be set up|no Dask scheduler|did not find|did not start|taken down",
@@ -344,7 +346,7 @@ def _chosen(
 ) -> int | None:
     """Wait for the moment, and say who is hit; nobody if there is nobody left."""
     early_s, late_s = 10 ** draw.uniform(-3, 0.3), draw.uniform(0, kind.lasts_s)
-    nth, first, second = round(10 ** draw.uniform(0, 2.3)), draw.random(), draw.random()
+    nth, first, second = round(10 ** draw.uniform(0, kind.births)), draw.random(), draw.random()
     seen: dict[int, None] = {}
     until = time.monotonic() + (early_s if how == "early" else late_s)
     if how == "at birth":
@@ -401,6 +403,15 @@ def _stopped(
     return None
 
 
+def _end(started: subprocess.Popen[bytes], said: Path, kind: Kind) -> float:
+    """Wait for its end; one that says for what it waits is ended as it says."""
+    took_s = waited(lambda: started.poll() is not None, kind.lasts_s * 3 + _END_S + kind.waits_s)
+    if started.poll() is None and _WAITS in said.read_text(errors="replace"):
+        started.send_signal(signal.SIGINT)
+        waited(lambda: started.poll() is not None, _END_S)
+    return took_s
+
+
 def _ended(
     started: subprocess.Popen[bytes],
     said: Path,
@@ -409,8 +420,7 @@ def _ended(
     kind: Kind,
 ) -> str | None:
     """It ends, and the code goes with the words."""
-    limit_s = kind.lasts_s * 3 + _END_S + kind.waits_s
-    took_s = waited(lambda: started.poll() is not None, limit_s)
+    took_s = _end(started, said, kind)
     code = found.code = started.poll()
     if code is None:
         return "it does not end"

@@ -102,8 +102,12 @@ class Registration:
     def announce(self, pid: int) -> None:
         """From outside: the capsule exists."""
         running()  # which sweeps away what others left that were killed
+        try:
+            started = _start_time(pid)
+        except OSError:
+            return  # it has ended by now
         self.folder.mkdir(parents=True, exist_ok=True)
-        capsule = {"pid": pid, "started": _start_time(pid), "seen_from": _process_namespace()}
+        capsule = {"pid": pid, "started": started, "seen_from": _process_namespace()}
         _write(self.folder / "capsule.json", capsule)
 
     def furnish(
