@@ -15,6 +15,7 @@ import pytest
 from lab.engines.mininet import running
 from lab.errors import LabError, RunError
 from lab.machine import lookout as module
+from lab.machine import speed
 from lab.machine.certificates import made
 from lab.machine.lookout import Lookout, Standstill
 from lab.machine.paths import ROOT
@@ -233,6 +234,12 @@ def test_a_compiler_that_was_killed_is_told_as_that(
     monkeypatch.setattr(build, "compiler", lambda: ("sh", "-c", "kill -9 $$"))
     with pytest.raises(build.BuildError, match=r"\nwas killed \(SIGKILL\)$"):
         build._compile(["a.c"], tmp_path / "a.so")
+
+
+def test_a_measure_whose_process_was_killed_is_taken_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "_measure", lambda: speed.Measure(1.0, 2.0, 3.0))
+    monkeypatch.setattr(sys, "executable", "false")
+    assert speed._measure_apart() == speed.Measure(1.0, 2.0, 3.0)
 
 
 def test_a_killed_openssl_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
