@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import threading
+import traceback
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -26,6 +27,7 @@ from typing import Any, TypeVar
 
 import finsy as fy
 from finsy import p4client
+from finsy.gnmiclient import GNMIClientError
 from finsy.proto.stratum1.p4_role_config_pb2 import P4RoleConfig
 
 from controller.entities import Changes, DefaultAction, Entity, SwitchPlan, changes
@@ -204,12 +206,22 @@ def result_of(task: asyncio.Future[_T], target: Target) -> _T:
     """What work at a switch came to, or in our words why it failed."""
     try:
         return task.result()
-    except fy.P4ClientError as error:
+    except (fy.P4ClientError, GNMIClientError) as error:
         raise ControllerError(f"{target.name} at {target.address} refused: {error}") from error
-    except asyncio.CancelledError:  # finsy's way of saying that its own task has failed
+    except (asyncio.CancelledError, AssertionError) as error:
+        # finsy's ways of saying that its own task has failed, and that its connection is closed.
+        if isinstance(error, AssertionError) and not _is_finsys(error):
+            raise
         raise ControllerError(
             f"{target.name} at {target.address} broke off; is its switch process running?"
         ) from None
+
+
+def _is_finsys(error: Exception) -> bool:
+    """Whether it was raised in finsy's own code."""
+    frames = traceback.walk_tb(error.__traceback__)
+    *_, (last, _) = frames
+    return str(last.f_globals.get("__name__", "")).startswith("finsy.")
 
 
 def on_all(
@@ -247,8 +259,15 @@ def speaking() -> asyncio.AbstractEventLoop:
     if os.getpid() not in _loops:
         _loops.clear()
         loop = _loops[os.getpid()] = asyncio.new_event_loop()
+        loop.set_exception_handler(_complain)
         threading.Thread(target=loop.run_forever, name="p4runtime", daemon=True).start()
     return _loops[os.getpid()]
+
+
+def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Of what nobody heard: not of a connection's end, for which nobody waits any more."""
+    if not isinstance(context.get("exception"), (fy.P4ClientError, GNMIClientError)):
+        loop.default_exception_handler(context)
 
 
 def done(work: Coroutine[Any, Any, _T]) -> _T:

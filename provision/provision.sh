@@ -42,7 +42,7 @@ copy_lab() {
     [ "$source" = "$lab" ] && return 0
     say "copying the lab to $lab"
     rsync --archive --delete --no-owner --no-group --chown="$user:" \
-        --exclude='/.venv*' --exclude=/.set-up.lock --exclude=/runs --exclude=/.vagrant \
+        --exclude='/.venv*' --exclude=/.set-up.lock --exclude=/.set-up.log --exclude=/runs --exclude=/.vagrant \
         --exclude='__pycache__' --exclude='*.egg-info' "$source/" "$lab/"
     chmod +x "$lab/closlab"
 }

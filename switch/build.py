@@ -12,6 +12,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -164,7 +165,9 @@ def _compile(arguments: Sequence[str], output: Path) -> None:
     if os.strerror(errno.ENOSPC) in done.stderr:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if done.returncode != 0:
-        raise BuildError(f"{shlex.join(command)}\n{done.stderr.strip()}")
+        how = f"was killed ({signal.Signals(-done.returncode).name})" if done.returncode < 0 else ""
+        words = shlex.join(command), how, done.stderr.strip()
+        raise BuildError("\n".join(filter(None, words)))
 
 
 def runtime_library() -> Path:

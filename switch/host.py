@@ -286,10 +286,10 @@ class Host:
             await server.start()
             self._servers.append(server)
             self.devices[settings.name] = device
-            if settings.console_port is not None:
-                await self._start_console(settings, device)
             if settings.program is not None:
                 await _preload(device, settings.program, settings.p4info)
+            if settings.console_port is not None:  # as BMv2: who is answered can write entries
+                await self._start_console(settings, device)
 
     async def _start_console(self, settings: SwitchSettings, device: Device) -> None:
         from switch.shims.console import Console

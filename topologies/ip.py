@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import signal
 import socket
 import struct
 import subprocess
 from collections.abc import Iterable
+
+from topologies.fabric import TopologyError
 
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1  # SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP
 _REQUEST = struct.Struct("16sH22x")
@@ -23,7 +26,12 @@ def turn(interface: str, *, is_up: bool) -> None:
 
 def run_ip(commands: Iterable[str]) -> None:
     """Carry out commands of ``ip``, such as ``link set leaf1-eth1 up``, in their order."""
-    subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)
+    told = "\n".join(commands)
+    done = subprocess.run(["ip", "-batch", "-"], input=told, text=True, check=False)
+    if done.returncode < 0:
+        raise TopologyError(f"ip was killed ({signal.Signals(-done.returncode).name})")
+    if done.returncode:
+        raise TopologyError(f"ip ended with {done.returncode}")
 
 
 def add_veths(pairs: Iterable[tuple[str, str]], mtu: int | None = None) -> None:

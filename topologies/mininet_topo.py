@@ -97,15 +97,22 @@ def build_network(fabric: Fabric, mtu: int, begun: Begun = lambda _pid, _name: N
     """Make the namespaces and cables of a fabric, every interface up; the caller stops it."""
     for scope in ("all", "default"):
         Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
-    network = Mininet(
-        topo=FabricTopo(fabric),
-        switch=partial(PassiveSwitch, begun=begun),
-        host=partial(QuietHost, begun=begun),
-        link=Link,
-        intf=PlainIntf,
-        controller=None,
-        build=True,
-    )
+    try:
+        network = Mininet(
+            topo=FabricTopo(fabric),
+            switch=partial(PassiveSwitch, begun=begun),
+            host=partial(QuietHost, begun=begun),
+            link=Link,
+            intf=PlainIntf,
+            controller=None,
+            build=True,
+        )
+    except SystemExit:  # it logs what it misses, and ends the program
+        raise TopologyError("Mininet did not find a program that it needs") from None
+    except Exception as error:  # it has no other
+        if type(error) is not Exception and not isinstance(error, OSError):
+            raise
+        raise TopologyError(f"Mininet could not lay the cables: {str(error).strip()}") from None
     for host in fabric.hosts:
         for port, leaf in enumerate(fabric.leaves_of(host)):
             device = host.interface(port)

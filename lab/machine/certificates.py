@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import MissingTool, RunError
+from lab.machine.lookout import how_ended
+from lab.machine.scratch import scratch
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _DAYS = ("-days", "2")
@@ -54,8 +55,8 @@ def require_openssl() -> None:
 def made() -> Iterator[Certificates]:
     """Make them; they are gone with the context."""
     require_openssl()
-    with tempfile.TemporaryDirectory(prefix="closlab-tls-") as name:  # its mode is 0700
-        made_ = Certificates(Path(name))
+    with scratch() as folder:  # its mode is 0700
+        made_ = Certificates(folder)
         authority = made_.key("authority")
         _openssl(
             *("req", "-x509", *_KEY, "-subj", "/CN=closlab", *_DAYS),
@@ -81,5 +82,6 @@ def made() -> Iterator[Certificates]:
 def _openssl(*words: str) -> None:
     done = subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["nothing is said"])[-1]
-        raise RunError(f"openssl made no certificates: {last}")
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        how = how_ended(done.returncode)
+        raise RunError(f"openssl made no certificates{how}: {last}")

@@ -11,14 +11,14 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from lab.errors import MissingTool, RunError
 from lab.machine.lookout import telling_of_stopped
 from lab.machine.parallel import without_main
 from lab.machine.scratch import scratch
-from lab.progress import Stages
+from lab.progress import Stage, Stages
 
 if TYPE_CHECKING:
     import distributed
@@ -52,10 +52,11 @@ def on_dask(
 
     with ExitStack() as stack:
         stack.enter_context(telling_of_stopped())
+        stack.enter_context(_in_our_words())
         if where == LOCAL:
             folder = stack.enter_context(scratch())
             stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
-            with without_main():
+            with without_main(), _starting():
                 cluster = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=min(len(jobs), processes or os.cpu_count() or 1),
@@ -76,30 +77,76 @@ def on_dask(
         present = _Workers(client, where, stages)
         workers = present.await_some()
         with stages(f"Running on Dask, {workers} workers", len(jobs)) as stage:
-            futures = {client.submit(work, job, pure=False): job for job in jobs}
-            stack.callback(client.cancel, list(futures))
-            pending = set(futures)
-            while pending:
-                try:
-                    done = distributed.wait(pending, _LOOK_S, "FIRST_COMPLETED").done
-                except TimeoutError:
-                    stage.look()
-                    present.look()
-                    continue
-                pending -= done
-                for future in done:
-                    failure = future.exception()
-                    yield futures[future], future.result() if failure is None else str(failure)
-                    stage.advance()
+            yield from _done(client, work, jobs, present, stage)
             stage.note = f"{len(jobs)} runs"
 
 
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Say in one message that a cluster of this machine's own does not start."""
+    try:
+        yield
+    except RuntimeError as error:
+        why = error.__cause__ or error
+        raise RunError(
+            f"Dask's workers did not start here: {why}",
+            "Was one of them killed? Fewer at a time need less: --processes 1",
+        ) from None
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """Dask's own log is still meanwhile: what is lost is told here, once."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _done(
+    client: distributed.Client,
+    work: Callable[[J], R],
+    jobs: Sequence[J],
+    present: _Workers,
+    stage: Stage,
+) -> Iterator[tuple[J, R | str]]:
+    """Hand them out, and take what comes back."""
+    import distributed
+
+    futures = {client.submit(work, job, pure=False): job for job in jobs}
+    pending = set(futures)
+    try:
+        while pending:
+            try:
+                done = distributed.wait(pending, _LOOK_S, "FIRST_COMPLETED").done
+            except TimeoutError:
+                stage.look()
+                present.look()
+                continue
+            except distributed.CancelledError:  # by nobody but one who has lost it
+                raise present.lost() from None
+            pending -= done
+            for future in done:
+                failure = future.exception()
+                yield futures[future], future.result() if failure is None else str(failure)
+                stage.advance()
+    finally:
+        if client.status == "running":
+            client.cancel(list(pending))
+
+
 class _Workers:
-    """Those of a scheduler, without which nothing goes on: they may come and go."""
+    """A scheduler's, without which nothing goes on: they may come and go, it may not."""
 
     def __init__(self, client: distributed.Client, where: str, stages: Stages) -> None:
         self._client, self._where, self._stages = client, where, stages
         self._without_since: float | None = None
+        self._silent_since: float | None = None
         self._told_at = 0.0
 
     def await_some(self) -> int:
@@ -110,8 +157,9 @@ class _Workers:
 
     def look(self) -> int:
         """How many there are; fails if there have been none for too long, and tells it before."""
-        number = len(self._client.scheduler_info(n_workers=-1)["workers"])
         now = time.monotonic()
+        if (number := self._number()) is None:
+            return 0
         if number:
             self._without_since = None
             return number
@@ -127,3 +175,27 @@ class _Workers:
             self._told_at = now
             self._stages.still_waiting(f"workers of the Dask scheduler at {self._where}", waited_s)
         return 0
+
+    def _number(self) -> int | None:
+        """How many the scheduler knows; nothing if it does not say, which is told."""
+        client = self._client
+        try:
+            asked = client.scheduler.identity
+            told = client.sync(asked, n_workers=-1, callback_timeout=_TELL_S)
+        except TimeoutError:
+            now = time.monotonic()
+            self._silent_since = self._silent_since or now - _TELL_S
+            waited_s = now - self._silent_since
+            self._stages.still_waiting(f"the Dask scheduler at {self._where}", waited_s)
+            return None
+        except OSError:
+            raise self.lost() from None
+        self._silent_since = None
+        return len(told["workers"])
+
+    def lost(self) -> RunError:
+        """What to say when it is gone."""
+        return RunError(
+            f"the Dask scheduler at {self._where} was lost, and with it what its workers were at",
+            "Was it ended, or killed? What each run that was over has kept is in its folder.",
+        )

@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -29,10 +29,12 @@ from lab.machine.speed import slowness
 
 LOOK_S = 0.5
 _ASKED_WITHIN_S = 2.0
+_TOLD_WITHIN_S = 1.0  # a death, after what came of it: others want the processor too
 _ENDS_WITHIN_S = 30.0  # once it was woken
 _WAKE = signal.SIGUSR2
 _MOST_WORDS = 60  # letters of a command that is shown
 _STOPPED = "T"
+_DIED = "died"
 
 Tell = Callable[[str], object]
 
@@ -80,7 +82,10 @@ class Lookout:
 
     @contextmanager
     def watching(self, tell: Tell) -> Iterator[None]:
-        """For as long as the context lasts, in a main thread: which may be woken by a RunError."""
+        """For as long as the context lasts, in a main thread: which may be woken by a RunError.
+
+        What fails as somebody has died is told as that: a lost connection names nobody.
+        """
         over = threading.Event()
         self._failure = self._untold_since = None
         self.stood = {}
@@ -89,9 +94,22 @@ class Lookout:
         threading.Thread(target=self._watch, args=args, name="lookout", daemon=True).start()
         try:
             yield
+        except Exception as error:
+            died = self._died_by_now()
+            if died is None or _DIED in str(error):
+                raise
+            told = filter(None, (str(error), getattr(error, "cure", None)))
+            raise RunError(died, "\n".join(told)) from None
         finally:
             over.set()
             signal.signal(_WAKE, signal.SIG_IGN if before is None else before)
+
+    def _died_by_now(self) -> str | None:
+        """Who, if anybody; it may be known a little later than what came of it."""
+        until = time.monotonic() + _TOLD_WITHIN_S
+        while self._failure is None and time.monotonic() < until:
+            time.sleep(_TOLD_WITHIN_S / 20)
+        return self._failure
 
     def _wake(self, _number: int, _frame: FrameType | None) -> None:
         assert self._failure is not None
@@ -124,7 +142,7 @@ class Lookout:
             how = _end_of(door)
             self._deaths.unregister(door)
             os.close(self._doors.pop(pid))
-        self._failure = f"{self._names[pid]} died{how}"
+        self._failure = f"{self._names[pid]} {_DIED}{how}"
         self._untold_since = time.monotonic()
 
 
@@ -148,6 +166,11 @@ def how_ended(code: int | None) -> str:
         return f" (signal {-code})"
 
 
+def waiting_for(name: str, pid: int) -> str:
+    """Who was stopped, and what lets it go on."""
+    return f"waiting for {name}: process {pid} was stopped, and SIGCONT lets it go on"
+
+
 class Standstill:
     """Which processes that this one started, or those did, were stopped."""
 
@@ -169,14 +192,13 @@ class Standstill:
         """Who a process is."""
         self._names[pid] = name
 
-    def look(self, among: Iterable[int] | None = None) -> None:
+    def look(self) -> None:
         """Tell of each that stands still for a second look."""
-        found = stopped() if among is None else [pid for pid in among if _stat(pid)[0] == _STOPPED]
-        now = {pid for pid in found if pid not in self._meant}
+        now = {pid for pid in stopped() if pid not in self._meant}
         for pid in (now & self._before) - self._told:
             name = self._names.get(pid) or _command(pid)
             self._stood[name] = None
-            self._tell(f"waiting for {name}: process {pid} was stopped, and SIGCONT lets it go on")
+            self._tell(waiting_for(name, pid))
         for pid in self._told - now:
             self._tell(f"{self._names.get(pid) or f'process {pid}'} goes on, or has ended")
         self._told = now & (self._before | self._told)

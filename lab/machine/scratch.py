@@ -6,11 +6,13 @@ be gone, whatever the way, and then carries out what it was told: ends processes
 
 from __future__ import annotations
 
+import secrets
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _WAITS = 'trap "" HUP INT TERM; while read -r line; do todo="$todo$line;"; done; eval "$todo"'
@@ -28,7 +30,7 @@ def at_our_end() -> Iterator[Executor]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        text=True,
+        bufsize=0,
     ) as shell:
         try:
             yield Executor(shell)
@@ -39,22 +41,31 @@ def at_our_end() -> Iterator[Executor]:
 class Executor:
     """Who does it."""
 
-    def __init__(self, shell: subprocess.Popen[str]) -> None:
+    def __init__(self, shell: subprocess.Popen[bytes]) -> None:
         self._shell = shell
 
     def then(self, *words: str) -> None:
         """One more command."""
         assert self._shell.stdin is not None
-        self._shell.stdin.write(shlex.join(words) + "\n")
-        self._shell.stdin.flush()
+        with suppress(BrokenPipeError):  # killed itself, it is of no use, and no harm
+            self._shell.stdin.write(f"{shlex.join(words)}\n".encode())
 
 
 @contextmanager
-def scratch(within: Path | None = None) -> Iterator[Path]:
+def gone_at_our_end(folder: Path) -> Iterator[None]:
+    """Have a folder removed if this process is killed while the context lasts."""
+    with at_our_end() as executor:
+        executor.then("sh", "-c", _REMOVES, str(folder))
+        yield
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
     """A folder for as long as the context lasts, or this process."""
-    with (
-        tempfile.TemporaryDirectory(prefix="closlab-", dir=within) as made,
-        at_our_end() as executor,
-    ):
-        executor.then("sh", "-c", _REMOVES, made)
-        yield Path(made)
+    folder = Path(tempfile.gettempdir(), f"closlab-{secrets.token_hex(6)}")
+    with gone_at_our_end(folder):  # from before it is there until after it is gone
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

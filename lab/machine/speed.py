@@ -92,6 +92,8 @@ def _measure_apart() -> Measure:
     with subprocess.Popen(words, stdout=pipe, text=True, start_new_session=True) as child:
         lend_precedence(child.pid)
         told, _ = child.communicate()
+    if child.returncode:  # it was killed
+        return _measure()
     return Measure(*map(float, told.split()))
 
 

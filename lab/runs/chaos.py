@@ -16,7 +16,6 @@ import random
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
 from lab.machine.native_host import clock_library
 from lab.machine.paths import writing_to
+from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness, slowness
 from lab.machine.thrift import give_back
 from lab.progress import Stages
@@ -389,8 +389,8 @@ def simulated(drawn: Drawn, faults: Faults | None = None) -> Ending:
     """Run it in the simulator: in this process, unless its clock is to jump."""
     if drawn.clock:
         return _apart(drawn, faults, "sim")
-    with tempfile.TemporaryDirectory() as folder:
-        return _simulated(drawn, drawn.faults if faults is None else faults, Path(folder))
+    with scratch() as folder:
+        return _simulated(drawn, drawn.faults if faults is None else faults, folder)
 
 
 def _simulated(drawn: Drawn, faults: Faults, out: Path) -> Ending:
@@ -456,10 +456,14 @@ def emulated(drawn: Drawn, faults: Faults | None = None) -> Ending:
 
 
 def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         words = [sys.executable, "-c", "from lab.runs.chaos import in_process; in_process()"]
         chosen = drawn.faults if faults is None else faults
-        asked = {"drawn": asdict(replace(drawn, faults=chosen)), "engine": engine, "folder": folder}
+        asked = {
+            "drawn": asdict(replace(drawn, faults=chosen)),
+            "engine": engine,
+            "folder": str(folder),
+        }
         try:
             done = subprocess.run(
                 words, input=json.dumps(asked), env=os.environ | jumping(drawn.clock),
@@ -467,7 +471,7 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Ending("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))
-        told = Path(folder, _TOLD)
+        told = folder / _TOLD
         if not told.exists():
             last = done.stderr.strip()[-300:]
             return Ending("broke off", (f"it ended with {done.returncode}: {last}",))

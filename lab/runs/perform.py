@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,6 +22,7 @@ from lab.machine.certificates import require_openssl
 from lab.machine.lookout import lookout
 from lab.machine.paths import writing_to
 from lab.machine.program import source_in
+from lab.machine.scratch import gone_at_our_end
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import Result, save
@@ -36,6 +38,7 @@ from lab.runs.run import (
 )
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from topologies import TopologyError
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -146,7 +149,7 @@ def emulate(
             )
     registration = Registration(scenario.name)
     try:
-        with beside(registration.name):
+        with gone_at_our_end(registration.folder), beside(registration.name):
             return run_in_capsule(
                 lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
                 registration.announce,
@@ -165,6 +168,8 @@ def _inside(
     registration: Registration,
 ) -> int:
     """What a capsule's first process does, where Mininet is known to be."""
+    # With the capsule goes who would tidy up in it: this folder is seen to from outside.
+    tempfile.tempdir = str(registration.folder)
     try:
         with writing_to(options.out):
             experiment = Experiment.of(scenario)
@@ -196,6 +201,9 @@ def _inside(
             return conclude(experiment, proved(experiment, outcome))
     except LabError as error:
         fail(error)
+        return 1
+    except TopologyError as error:
+        fail(RunError(f"the fabric could not be laid out: {error}"))
         return 1
     except KeyboardInterrupt:
         stages.console.print("Everything is taken down.")

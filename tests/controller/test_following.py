@@ -3,9 +3,13 @@
 import asyncio
 from pathlib import Path
 
+import grpc
 import pytest
+from finsy.gnmiclient import GNMIClientError
+from finsy.p4client import P4Client
+from finsy.proto import p4r
 
-from controller.client import Target
+from controller.client import Target, result_of
 from controller.errors import ControllerError
 from controller.fpm import Message
 from controller.rib import Rib
@@ -62,3 +66,22 @@ def test_a_switch_that_breaks_off_is_named() -> None:
 
     with pytest.raises(ControllerError, match=r"leaf3 at 127\.0\.0\.1:9 broke off"):
         asyncio.run(followed())
+
+
+def test_an_end_of_the_connection_is_no_defect_of_ours() -> None:
+    """finsy asserts that it has one; and has an error of gNMI's besides that of P4Runtime's."""
+
+    async def ended(error: Exception) -> None:
+        task = asyncio.get_running_loop().create_future()
+        task.set_exception(error)
+        result_of(task, Target("leaf3", "127.0.0.1:9", 1, Path(), Path()))
+
+    with pytest.raises(AssertionError) as finsys:
+        asyncio.run(P4Client("127.0.0.1:9", None).request(p4r.CapabilitiesRequest()))
+    metadata = grpc.aio.Metadata()
+    gone = GNMIClientError(grpc.aio.AioRpcError(grpc.StatusCode.CANCELLED, metadata, metadata))
+    for error in (finsys.value, gone):
+        with pytest.raises(ControllerError, match=r"leaf3 at 127\.0\.0\.1:9 (broke off|refused)"):
+            asyncio.run(ended(error))
+    with pytest.raises(AssertionError, match="ours"):
+        asyncio.run(ended(AssertionError("ours")))

@@ -107,6 +107,22 @@ def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
         assert "the run was killed (SIGKILL); nothing of it is left" in capsule.communicate()[1]
 
 
+def test_a_first_process_that_is_stopped_is_waited_for_by_name() -> None:
+    """By whom it waits, who sees no /proc but the capsule's."""
+    capsule = start("import time; print('up', flush=True); time.sleep(600)")
+    assert capsule.stdout is not None and capsule.stderr is not None
+    first = int(capsule.stdout.readline().split()[1])
+    assert capsule.stdout.readline() == "up\n"
+    os.kill(first, signal.SIGSTOP)
+    name = "the first process of the run"
+    where = f"process {first} was stopped, and SIGCONT lets it go on"
+    assert capsule.stderr.readline() == f"closlab: waiting for {name}: {where}\n"
+    os.kill(first, signal.SIGCONT)
+    assert capsule.stderr.readline() == f"closlab: {name} goes on\n"
+    os.kill(first, signal.SIGKILL)
+    capsule.communicate(timeout=LONG_S)
+
+
 def in_namespace(namespace: Path) -> list[str]:
     """Every process whose network namespace is the given one."""
     members = []

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from rich.console import Console
@@ -17,6 +18,9 @@ from lab.progress import Stages
 from lab.runs.sweep import Grid, Made, brought_home, lay_out, make, run_away, values_of
 from lab.scenario import catalogue
 from tests.lab.conftest import closlab
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 SMALL = ("traffic.bytes=100KB", "measures.series=false")
 
@@ -66,6 +70,44 @@ def test_without_dask_it_is_told_what_brings_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingTool, match="not installed"):
         dask_cluster.require_dask()
+
+
+class Asked:
+    """A client whose scheduler does something when it is asked."""
+
+    def __init__(self, error: Exception) -> None:
+        self.scheduler = self
+        self._error = error
+
+    def identity(self) -> None:
+        """What it is asked."""
+
+    def sync(self, *_: object, **__: object) -> None:
+        """It is."""
+        raise self._error
+
+
+def test_a_scheduler_that_does_not_answer_is_waited_for_by_name() -> None:
+    said = io.StringIO()
+    stages = Stages(Console(file=said))
+    workers = dask_cluster._Workers(cast("Client", Asked(TimeoutError())), "tcp://there:1", stages)
+    assert workers.look() == 0
+    assert said.getvalue() == "still waiting for the Dask scheduler at tcp://there:1, 5 s by now\n"
+
+
+def test_a_scheduler_that_is_lost_is_told_by_name() -> None:
+    stages = Stages(Console(file=io.StringIO()))
+    workers = dask_cluster._Workers(cast("Client", Asked(OSError())), "tcp://there:1", stages)
+    with pytest.raises(RunError, match="the Dask scheduler at tcp://there:1 was lost"):
+        workers.look()
+
+
+def test_a_cluster_that_does_not_start_is_one_message() -> None:
+    with (
+        pytest.raises(RunError, match="workers did not start here: Nanny"),
+        dask_cluster._starting(),
+    ):
+        raise RuntimeError("Nanny failed to start.")
 
 
 def test_mininets_runs_stay_here(tmp_path: Path) -> None:

@@ -129,6 +129,27 @@ def test_who_hurries_goes_on_until_frames_are_lost_and_others_are_told_once(
     assert len(frames.said) == (not hurries) and (hurries or told in frames.said[0])
 
 
+def test_where_nothing_moves_it_is_told_once_what_may_be_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.engines.mininet.endpoints._DOUBT_S", 0)
+    frames = Frames(tmp_path)
+    course = frames.course(hurries=False)
+    course._slowness = 1
+    for at_s, came in ((1, 0), (11, 0), (12, 5), (12, 5), (22, 5)):
+        gist = at_s * 1_000_000_000, SimpleNamespace(into_hosts=came)
+        monkeypatch.setattr(frames.watch, "gist", lambda gist=gist: gist)
+        course._tell_of_quiet()
+        assert frames.said == []
+    for at_s in (23, 24):
+        gist = at_s * 1_000_000_000, SimpleNamespace(into_hosts=5)
+        monkeypatch.setattr(frames.watch, "gist", lambda gist=gist: gist)
+        course._tell_of_quiet()
+    (said,) = frames.said
+    assert "for 11 s: hosts compute, or wait" in said
+    assert "time-out, 4.19 ms of the fabric's time and 4.19 s here" in said
+
+
 @pytest.mark.mininet
 def test_switches_that_seldom_get_their_turn_falsify_a_run(tmp_path: Path) -> None:
     """The process that hosts them stands still most of the time; the hosts do not."""

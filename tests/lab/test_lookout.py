@@ -15,10 +15,14 @@ import pytest
 from lab.engines.mininet import running
 from lab.errors import LabError, RunError
 from lab.machine import lookout as module
+from lab.machine import speed
+from lab.machine.certificates import made
 from lab.machine.lookout import Lookout, Standstill
 from lab.machine.paths import ROOT
 from lab.machine.processes import stop
-from tests.lab.kills import one
+from switch import build
+from topologies import TopologyError
+from topologies.ip import run_ip
 
 LONG_S = 60.0
 
@@ -55,6 +59,26 @@ def test_who_asks_is_told_and_goes_on(sleeper: subprocess.Popen[bytes]) -> None:
             time.sleep(0.005)
         time.sleep(0.3)
         assert watch.failure == "the one died (SIGTERM)"
+
+
+def test_what_comes_of_a_death_is_told_as_that(sleeper: subprocess.Popen[bytes]) -> None:
+    watch = Lookout()
+    with pytest.raises(RunError) as told, watch.watching(print):
+        watch.rely(sleeper.pid, "the one")
+        sleeper.kill()
+        raise RunError("nobody answers", "Ask again.")
+    assert told.value.message == "the one died (SIGKILL)"
+    assert told.value.cure == "nobody answers\nAsk again."
+
+
+def test_what_fails_while_all_live_is_told_as_it_is(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_TOLD_WITHIN_S", 0.01)
+    watch = Lookout()
+    with pytest.raises(KeyError), watch.watching(print):
+        watch.rely(sleeper.pid, "the one")
+        raise KeyError
 
 
 def test_an_end_that_is_meant_is_nobodys_business(sleeper: subprocess.Popen[bytes]) -> None:
@@ -126,6 +150,41 @@ def test_what_is_made_for_a_while_goes_with_its_maker(tmp_path: Path, is_killed:
     assert not lives(int(pid)) and not any(tmp_path.iterdir())
 
 
+_IS_KILLED_AT_IT = """\
+import os, shutil
+from lab.machine.scratch import scratch
+shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), 9)
+with scratch() as folder:
+    (folder / "file").touch()
+"""
+
+
+_ITS_SHELL_IS_KILLED = """\
+import os
+from lab.machine.scratch import at_our_end
+with at_our_end() as executor:
+    os.kill(executor._shell.pid, 9)
+    executor._shell.wait()
+    executor.then("true")
+"""
+
+
+def test_who_waits_for_the_end_may_be_killed_as_well() -> None:
+    done = subprocess.run([sys.executable, "-c", _ITS_SHELL_IS_KILLED], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+def test_a_folder_goes_whose_maker_is_killed_while_he_removes_it(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", _IS_KILLED_AT_IT]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(words, cwd=ROOT, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    until = time.monotonic() + LONG_S
+    while any(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(tmp_path.iterdir())
+
+
 def lives(pid: int) -> bool:
     try:
         return state(pid) != "Z"  # who took it over may never ask how it ended
@@ -135,6 +194,60 @@ def lives(pid: int) -> bool:
 
 def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_lab_is_over_whose_process_nobody_asked_how_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container there may be nobody who does."""
+    monkeypatch.setenv("CLOSLAB_RUNNING", str(tmp_path))
+    with subprocess.Popen(["sleep", "600"]) as process:
+        registration = running.Registration("two")
+        registration.announce(process.pid)
+        registration.furnish({}, {}, {}, {})
+        assert [lab.pid for lab in running.running()] == [process.pid]
+        process.kill()
+        while state(process.pid) != "Z":
+            time.sleep(0.01)
+        assert running.running() == []
+        running.Registration("three").announce(process.pid)  # over before it was made known
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [("kill -9 $$", r"ip was killed \(SIGKILL\)"), ("exit 3", "ip ended with 3")],
+)
+def test_how_ip_ended_is_told(
+    does: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ip").write_text(f"#!/bin/sh\n{does}\n")
+    (tmp_path / "ip").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(TopologyError, match=told):
+        run_ip(["link set lo up"])
+
+
+def test_a_compiler_that_was_killed_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "compiler", lambda: ("sh", "-c", "kill -9 $$"))
+    with pytest.raises(build.BuildError, match=r"\nwas killed \(SIGKILL\)$"):
+        build._compile(["a.c"], tmp_path / "a.so")
+
+
+def test_a_measure_whose_process_was_killed_is_taken_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "_measure", lambda: speed.Measure(1.0, 2.0, 3.0))
+    monkeypatch.setattr(sys, "executable", "false")
+    assert speed._measure_apart() == speed.Measure(1.0, 2.0, 3.0)
+
+
+def test_a_killed_openssl_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "openssl").write_text("#!/bin/sh\nkill -9 $$\n")
+    (tmp_path / "openssl").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(RunError, match=r"no certificates \(SIGKILL\): it said nothing"), made():
+        pass
 
 
 def test_of_a_lab_of_somebody_else_it_is_told_whose_it_is(
@@ -150,12 +263,23 @@ def test_of_a_lab_of_somebody_else_it_is_told_whose_it_is(
 @pytest.mark.mininet
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_any_process_may_be_hit_at_any_moment(seed: int) -> None:
-    found = one(seed, ["mininet", "exec", "prompt", "live", "sim", "sweep"])
-    assert found.wrong is None, f"seed {seed}: {found.what}: {found.wrong}"
+    hit(seed, "mininet,bgp,exec,prompt,live,sim,sweep,tls")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5])
 def test_any_process_of_a_sweep_may_be_hit(seed: int) -> None:
-    found = one(seed, ["sim", "sweep"])
-    assert found.wrong is None, f"seed {seed}: {found.what}: {found.wrong}"
+    hit(seed, "sim,sweep")
+
+
+def hit(seed: int, kinds: str) -> None:
+    """In a process of its own, which makes a room: what is left there is ended, whoever it is."""
+    words = ["--runs", "1", "--seed", str(seed), "--kinds", kinds]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.lab.kills", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -29,11 +29,12 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from lab.errors import CapsuleError, RunError
-from lab.machine.lookout import LOOK_S, Standstill, how_ended
+from lab.machine.lookout import LOOK_S, how_ended, waiting_for
 from lab.machine.processes import die_with_parent
 from topologies.ip import turn
 
@@ -225,22 +226,47 @@ def _pass_on(child: int, number: int) -> None:
 
 def _wait(child: int) -> int:
     """Wait for the capsule's first process, and pass interrupts on to it."""
-    still = Standstill(lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True))
-    still.know(child, "the first process of the run")
+    stopped = _Stopped(child)
     while True:
         try:
-            done, status = os.waitpid(child, os.WNOHANG)
+            # It is asked by this way alone: what lies in /proc here is the capsule's.
+            done, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             if not done:
-                still.look([child])
+                stopped.look()
                 _await(child)
                 continue
         except KeyboardInterrupt:
             _pass_on(child, signal.SIGINT)  # a terminal told it too, and it knows; others did not
             continue
+        if os.WIFSTOPPED(status) or os.WIFCONTINUED(status):
+            stopped.turn(is_so=os.WIFSTOPPED(status))
+            continue
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             raise RunError(f"the run was killed{how_ended(code)}; nothing of it is left behind")
         return code
+
+
+class _Stopped:
+    """Whether the first process was stopped, which is told if it is for a second look."""
+
+    def __init__(self, child: int) -> None:
+        self._child = child
+        self._is_so = self._was_so = self._is_told = False
+
+    def turn(self, *, is_so: bool) -> None:
+        """It was, or goes on."""
+        self._is_so, self._was_so = is_so, False
+
+    def look(self) -> None:
+        """Tell what is new."""
+        name, tell = "the first process of the run", partial(print, file=sys.stderr, flush=True)
+        if self._was_so and not self._is_told:
+            tell(f"closlab: {waiting_for(name, self._child)}")
+        elif self._is_told and not self._is_so:
+            tell(f"closlab: {name} goes on")
+        self._is_told = self._was_so
+        self._was_so = self._is_so
 
 
 def _await(child: int) -> None:

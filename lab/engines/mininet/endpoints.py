@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -66,6 +67,7 @@ _POLL_S = 0.02
 _UNDER_WAY = 3  # frames in a link that neighbours say to each other at once, at most
 _SHOW_S = 0.25
 _DOUBT_S = 0.5  # between two looks at whether frames were lost
+_QUIET_S = 10.0  # in which nothing came to a host: then it is told
 
 
 def run(
@@ -239,6 +241,8 @@ class _Course:
         self._helm = experiment.helm()
         self._show_at = 0.0
         self._seen: tuple[int, Gist | None] = 0, None
+        self._look_at = 0.0
+        self._moved = 0, -1  # when something came to a host last, and how much had by then
         self.epoch_ns = 0  # when the hosts begin
         self.died: str | None = None  # who, of those that it relied on
         self.behind_ns = 0  # how late had happened what was to
@@ -257,6 +261,7 @@ class _Course:
                     return INTERRUPTION
                 now_ns = self.now_ns
                 self._show(now_ns)
+                self._tell_of_quiet()
                 self._let_happen(now_ns)
                 if late := self._limit_reached(now_ns):
                     return late
@@ -356,6 +361,29 @@ class _Course:
                 took_ns = (at_ns - before_ns) / self._dilation
                 self._stage.tell(f"{duration(now_ns)}  {glance.told(before, took_ns)}")
                 self._seen = seen
+
+    def _tell_of_quiet(self) -> None:
+        """Say once what may be waited for, if nothing comes to any host."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _DOUBT_S
+        if (seen := self._emulation.switches.watch.gist()) is None:
+            return
+        (at_ns, glance), (since_ns, before) = seen, self._moved
+        if glance.into_hosts != before:
+            self._moved = at_ns, glance.into_hosts
+        elif at_ns - since_ns > _QUIET_S * self._slowness * 1e9:
+            self._look_at = math.inf
+            self._warn(f"[yellow]{self._quiet(at_ns - since_ns)}[/] It goes on; Ctrl-C ends it.")
+
+    def _quiet(self, quiet_ns: int) -> str:
+        rto_ns = self._experiment.scenario.transport.longest_rto_ns
+        here = duration(rto_ns * self._dilation)
+        until = f"until their time-out, {duration(rto_ns)} of the fabric's time and {here} here"
+        return (
+            f"Nothing has come to any host for {duration(quiet_ns)}: hosts compute, or wait for "
+            f"what was lost {until if rto_ns else 'for ever: transport.timeout is 0'}."
+        )
 
     def _let_happen(self, now_ns: int) -> None:
         for event in self._agenda.due(now_ns):

@@ -1,7 +1,8 @@
 """FRR in a room of its own: a switch's routing daemons, and the namespaces in which they run.
 
 A room is a network and a mount namespace. In it lie /etc/frr and /run/frr of this switch alone, so
-FRR's own programs find each other where they always do, `vtysh` among them. FRR wants users and
+FRR's own programs find each other where they always do, `vtysh` among them; what they note in
+/var/tmp for after a crash goes with the room. FRR wants users and
 groups of its own; in a room all of them are who the capsule's root is, which may be anybody.
 
     unshare ── sh          holds the room, and carries out what is said to it
@@ -54,6 +55,7 @@ mkdir /run/frr
 mount --bind {{folder}}/passwd /etc/passwd
 mount --bind {{folder}}/group /etc/group
 mount --bind {{folder}}/etc /etc/frr
+mount -t tmpfs none /var/tmp
 ip link set lo up
 for each in all default; do
     cd /proc/sys/net/ipv6/conf/$each

@@ -26,6 +26,7 @@ from lab.scenario.keys import nearest
 
 JOURNAL = "journal.json"
 _ANNOUNCED_IN_S = 10.0
+_OVER = "ZX"  # states of a process
 _PROGRAMS = ("closlab", "lab.runs.child")  # whose first processes labs are
 
 
@@ -101,8 +102,12 @@ class Registration:
     def announce(self, pid: int) -> None:
         """From outside: the capsule exists."""
         running()  # which sweeps away what others left that were killed
+        try:
+            started = _start_time(pid)
+        except OSError:
+            return  # it has ended by now
         self.folder.mkdir(parents=True, exist_ok=True)
-        capsule = {"pid": pid, "started": _start_time(pid), "seen_from": _process_namespace()}
+        capsule = {"pid": pid, "started": started, "seen_from": _process_namespace()}
         _write(self.folder / "capsule.json", capsule)
 
     def furnish(
@@ -229,7 +234,10 @@ def _process_namespace() -> str:
 
 def _start_time(pid: int) -> str:
     """When a process started: with its PID it names it for good."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    if words[0] in _OVER:  # in a container there may be nobody to ask how it ended
+        raise ProcessLookupError
+    return words[19]
 
 
 def _write(path: Path, content: object) -> None:

@@ -1,6 +1,7 @@
 """Switches as processes: `python -m switch.host`, `closlab switch`, TLS, the console, the shims."""
 
 import asyncio
+import errno
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from lab.machine.speed import processor_slowness
 from switch import dataplane as dp
+from switch import host as host_module
 from switch.host import ALL_RINGS, Host, HostError, SwitchSettings, Tls, _ring_bytes
 from switch.layout import DUES_BYTES
 from switch.p4runtime.infer import infer_p4info
@@ -531,6 +533,29 @@ def test_simple_switch_forwards_what_its_thrift_port_was_told(built: Built, tmp_
 )  # fmt: skip
 def test_targets_words_become_closlab_switchs(words: str, is_grpc: bool, wanted: str):
     assert switch_words(words.split(), is_grpc=is_grpc) == wanted.split()
+
+
+@asynchronous
+async def test_a_console_answers_when_there_is_a_program_to_ask(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+):
+    """Who waits for the port, as for BMv2's, may write entries then."""
+    port, early = free_port(), []
+    preload = host_module._preload
+
+    async def preloading(*words: Any) -> None:
+        with socket.socket() as probe:
+            early.append(probe.connect_ex(("127.0.0.1", port)))
+        await preload(*words)
+
+    monkeypatch.setattr(host_module, "_preload", preloading)
+    one = SwitchSettings("s1", 1, "127.0.0.1:0", program=built.json, console_port=port)
+    host = Host([one])
+    await host.start()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) == 0
+    await host.stop()
+    assert early == [errno.ECONNREFUSED]
 
 
 def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
