@@ -42,7 +42,8 @@ def started(folder: Path, does: str) -> subprocess.Popen[str]:
     (folder / "tmp").mkdir()
     told = {"CLOSLAB_PYTHON": str(tools / "python"), "TMPDIR": str(folder / "tmp")}
     return subprocess.Popen(
-        [folder / "closlab", "list"],
+        # Who runs the tests may have been started so as not to hear of its terminal's end.
+        ["env", "--default-signal=HUP", folder / "closlab", "list"],
         cwd=folder,
         env=os.environ | told | {"PATH": f"{tools}:{os.environ['PATH']}"},
         stderr=subprocess.PIPE,

@@ -121,7 +121,7 @@ _SOON_S = 30.0  # in which one that was killed is told of
 
 _WAITS = "Nothing has come to any host for"
 _TELLS = re.compile(
-    r"died|killed|SIGKILL|ended with|exit code|was lost|no lab is running"
+    r"died|killed|SIGKILL|ended with|exit code|was lost|no workers|no lab is running"
     r"|could not lay|could not be set up|no Dask scheduler|did not find|did not start|taken down",
     re.I,
 )
@@ -379,7 +379,9 @@ def _stopped(
     kind: Kind,
 ) -> str | None:
     """After a stop it ends, or says for whom it waits; then who was stopped goes on."""
-    word = re.compile(rf"process ({'|'.join(numbers)}) was stopped")
+    word = re.compile(
+        rf"process ({'|'.join(numbers)}) was stopped|still waiting for the lab to answer"
+    )
 
     def is_told() -> bool:
         return bool(word.search(said.read_bytes()[before:].decode(errors="replace")))
@@ -497,7 +499,7 @@ _WHO = (  # by what stands in their command line
     (r"dask[ -]scheduler", "scheduler"),
     (r"dask[ -]worker", "Dask's worker"),
     (r"(^|/)(cc|gcc|cc1|as|ld|collect2|clang)\b", "compiler"),
-    (r"sleep", "program"),
+    (r"sleep [134]", "program"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.engines.mininet import running
+from lab.engines.mininet import hands, running
 from lab.errors import LabError, RunError
 from lab.machine import lookout as module
 from lab.machine import speed
@@ -234,6 +235,19 @@ def test_a_compiler_that_was_killed_is_told_as_that(
     monkeypatch.setattr(build, "compiler", lambda: ("sh", "-c", "kill -9 $$"))
     with pytest.raises(build.BuildError, match=r"\nwas killed \(SIGKILL\)$"):
         build._compile(["a.c"], tmp_path / "a.so")
+
+
+def test_a_lab_that_does_not_answer_is_waited_for_with_a_word_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hands, "_TELL_S", 0.05)
+    monkeypatch.setattr(hands, "_ANSWER_S", 0.07)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / hands.SOCKET))
+        silent.listen()
+        with pytest.raises(LabError, match="does not answer any more"):
+            hands.ask(tmp_path, "lb spray")
+    assert "closlab: still waiting for the lab to answer, 0 s by now\n" in capsys.readouterr().err
 
 
 def test_a_measure_whose_process_was_killed_is_taken_here(monkeypatch: pytest.MonkeyPatch) -> None:

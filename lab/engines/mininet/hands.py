@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 SOCKET = "hands"
 PLUG = "plug"  # what goes before hosts and a class: programs of others are to send from there
 _MOST_BYTES = 1000
+_TELL_S = 10.0  # between two words on what is waited for
 _ANSWER_S = 120.0  # that routes may take to be told, on a slow machine
 
 
@@ -172,16 +175,34 @@ def ask(folder: Path, words: str) -> str:
     """From outside: have something done; what is told, or a LabError."""
     try:
         with _at(folder) as path, socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(_ANSWER_S)
+            line.settimeout(_TELL_S)
             line.connect(path)
             line.sendall(words.encode() + b"\n")
-            with line.makefile() as answers:
-                told = json.loads(answers.readline())
+            told = json.loads(_answer(line))
     except (OSError, ValueError):
         raise LabError("the lab does not answer any more") from None
     if "error" in told:
         raise LabError(told["error"], told["cure"])
     return str(told["said"])
+
+
+def _answer(line: socket.socket) -> bytes:
+    """A line of it; that it is waited for is told."""
+    began, answer = time.monotonic(), b""
+    while not answer.endswith(b"\n"):
+        try:
+            part = line.recv(1 << 16)
+        except TimeoutError:
+            waited_s = time.monotonic() - began
+            if waited_s > _ANSWER_S:
+                raise
+            word = f"still waiting for the lab to answer, {waited_s:.0f} s by now"
+            print(f"closlab: {word}", file=sys.stderr, flush=True)
+            continue
+        if not part:
+            break
+        answer += part
+    return answer
 
 
 @contextmanager
