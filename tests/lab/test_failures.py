@@ -31,8 +31,10 @@ _LONG = (  # a minute, unless it is ended
 
 def _capsule(run: subprocess.Popen[str]) -> int:
     """The first process of a run's capsule."""
-    (child,) = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-    return int(child)
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    ours = Path("/proc/self/ns/pid").readlink()
+    (first,) = (each for each in children if Path(f"/proc/{each}/ns/pid").readlink() != ours)
+    return int(first)
 
 
 def _inside(first: int, word: str) -> list[int]:
