@@ -9,6 +9,10 @@ what EVPN tells, and whoever listens to rtnetlink hears of it:
     a route of BGP's by the routed      addresses and their leaf (type 5, or 2 with an address)
     network's bridge
     a neighbour at that bridge          the MAC of such a leaf
+
+A leaf's MAC is kept once it was told, until another is: it counts only where routes lead there.
+zebra (8.4, say) takes it back, and never tells it again, when bgpd withdraws a route of two ways
+and tells it anew at once, as it does when a cable goes: the route stays, and its neighbour goes.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ class Fdb:
     def learn_anew(self, everything: Iterable[Told]) -> bool:
         """Know what the kernel says there is, and nothing else; whether that is anything new."""
         before = self._all()
-        for known in (self._hosts, self._members, self._prefixes, self._leaves):
+        for known in (self._hosts, self._members, self._prefixes):
             known.clear()
         self._take_all(everything)
         return before != self._all()
@@ -70,8 +74,6 @@ class Fdb:
         if (found.family, found.device) == (ROUTED, self.routed):
             if found.is_there and mac:
                 self._leaves[leaf] = mac
-            else:
-                self._leaves.pop(leaf, None)
         elif (found.family, found.device) == (BRIDGED, self.bridged) and mac:
             if mac == _NOBODY:
                 (self._members.add if found.is_there else self._members.discard)(leaf)

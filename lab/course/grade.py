@@ -60,7 +60,7 @@ def grade(
         rooms.require_walls()
     checks = checks_of(lesson.number)
     files = files_in(folder)
-    with building():
+    with building("the run-time"):
         runtime_library()  # once for all, and not on the submission's time
     most_s = math.ceil(processor_s * processor_slowness())
     words = (sys.executable, "-P", "-m", "lab.course.inside", lesson.name, str(most_s))

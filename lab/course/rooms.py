@@ -39,7 +39,7 @@ _OTHERS_PACKAGES = ("site-packages", "dist-packages")
 def program() -> str:
     """What makes rooms, built if need be."""
     name = f"room-{build.digest(build.compiler_id(), *_FLAGS, _SOURCE.read_bytes())}"
-    with building():
+    with building("what holds a submission"):
         return str(build.compiled(name, (_SOURCE,), (), _FLAGS))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.errors import MissingTool, RunError
 from lab.machine.lookout import telling_of_stopped
@@ -68,7 +69,9 @@ def on_dask(
                 client = stack.enter_context(distributed.Client(cluster))
         else:
             try:
-                client = stack.enter_context(distributed.Client(where, timeout=_MEETS_S))
+                # Its time-out is not for a scheduler that takes a connection and says nothing.
+                with _telling(f"the Dask scheduler at {where}", stages):
+                    client = stack.enter_context(distributed.Client(where, timeout=_MEETS_S))
             except (OSError, ValueError) as error:
                 raise RunError(
                     f"no Dask scheduler answers at {where}: {error}",
@@ -92,6 +95,22 @@ def _starting() -> Iterator[None]:
             f"Dask's workers did not start here: {why}",
             "Was one of them killed? Fewer at a time need less: --processes 1",
         ) from None
+
+
+@contextmanager
+def _telling(whom: str, stages: Stages) -> Iterator[None]:
+    """Say now and then, for as long as the context lasts, who is waited for."""
+    over, began = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not over.wait(_TELL_S):
+            stages.still_waiting(whom, time.monotonic() - began)
+
+    threading.Thread(target=tell, name="waiting", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 @contextmanager
@@ -124,20 +143,26 @@ def _done(
         while pending:
             try:
                 done = distributed.wait(pending, _LOOK_S, "FIRST_COMPLETED").done
-            except TimeoutError:
+                results = {future: _result(future) for future in done}
+            except TimeoutError:  # or a result is gone with its worker, and made again
                 stage.look()
                 present.look()
                 continue
             except distributed.CancelledError:  # by nobody but one who has lost it
                 raise present.lost() from None
             pending -= done
-            for future in done:
-                failure = future.exception()
-                yield futures[future], future.result() if failure is None else str(failure)
+            for future, result in results.items():
+                yield futures[future], result
                 stage.advance()
     finally:
         if client.status == "running":
             client.cancel(list(pending))
+
+
+def _result(future: distributed.Future) -> Any:
+    """What came of one that is done, or how it failed."""
+    failure = future.exception(timeout=_TELL_S)
+    return future.result(timeout=_TELL_S) if failure is None else str(failure)
 
 
 class _Workers:

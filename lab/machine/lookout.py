@@ -64,7 +64,12 @@ class Lookout:
             self._deaths.register(self._doors[pid], select.EPOLLIN)
 
     def spare(self, pid: int) -> None:
-        """It is meant to end from now on."""
+        """It is meant to end from now on; if it is over by now, it was not."""
+        with self._lock:
+            door = self._doors.get(pid)
+            is_over = door is not None and _is_over(door)
+        if door is not None and is_over:
+            self._died(door)
         with self._lock:
             if (door := self._doors.pop(pid, None)) is not None:
                 self._deaths.unregister(door)
@@ -92,17 +97,25 @@ class Lookout:
         before = signal.signal(_WAKE, self._wake)
         args = (tell, over, slowness())
         threading.Thread(target=self._watch, args=args, name="lookout", daemon=True).start()
+        _telling.append(over)
         try:
             yield
         except Exception as error:
-            died = self._died_by_now()
-            if died is None or _DIED in str(error):
+            if (explained := self.explained(error)) is None:
                 raise
-            told = filter(None, (str(error), getattr(error, "cure", None)))
-            raise RunError(died, "\n".join(told)) from None
+            raise explained from None
         finally:
+            _telling.remove(over)
             over.set()
             signal.signal(_WAKE, signal.SIG_IGN if before is None else before)
+
+    def explained(self, error: Exception) -> RunError | None:
+        """What to say of an error that came of a death; nothing if nobody died."""
+        died = self._died_by_now()
+        if died is None or _DIED in str(error):
+            return None
+        told = filter(None, (str(error), getattr(error, "cure", None)))
+        return RunError(died, "\n".join(told))
 
     def _died_by_now(self) -> str | None:
         """Who, if anybody; it may be known a little later than what came of it."""
@@ -144,6 +157,12 @@ class Lookout:
             os.close(self._doors.pop(pid))
         self._failure = f"{self._names[pid]} {_DIED}{how}"
         self._untold_since = time.monotonic()
+
+
+def _is_over(door: int) -> bool:
+    poll = select.poll()
+    poll.register(door, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _end_of(door: int) -> str:
@@ -242,8 +261,15 @@ def _command(pid: int) -> str:
 
 @contextmanager
 def telling_of_stopped() -> Iterator[None]:
-    """For as long as the context lasts, tell on standard error of processes that were stopped."""
+    """For as long as the context lasts, tell on standard error of processes that were stopped.
+
+    If somebody tells of them already, that is enough.
+    """
+    if _telling:
+        yield
+        return
     over = threading.Event()
+    _telling.append(over)
     still = Standstill(lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True))
 
     def look() -> None:
@@ -254,8 +280,10 @@ def telling_of_stopped() -> Iterator[None]:
     try:
         yield
     finally:
+        _telling.remove(over)
         over.set()
 
 
+_telling: list[threading.Event] = []  # who tells of processes that were stopped, until when
 lookout = Lookout()
 """Over this process's run: there is one at a time."""

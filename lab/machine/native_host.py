@@ -38,5 +38,5 @@ def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
     headers = [*sorted(sources[0].parent.rglob("*.h")), build.RUNTIME / "dues.h"]
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
-    with building():
+    with building(f"the program '{what}'"):
         return build.compiled(name, sources, words, [*_FLAGS, *_INCLUDES])

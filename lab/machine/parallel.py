@@ -29,10 +29,9 @@ def in_parallel(
 ) -> Iterator[tuple[J, R]]:
     """Each job with what came of it; ``work`` is a function of a module."""
     workers = min(len(jobs), processes or os.cpu_count() or 1)
-    context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
     strangers = set(multiprocessing.active_children())
     with (
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_serve_one) as pool,
+        _pool(workers) as pool,
         stages(f"Running on {workers} processors", len(jobs)) as stage,
         telling_of_stopped(),
     ):
@@ -60,6 +59,16 @@ def in_parallel(
                 ) from None
             raise
         stage.note = f"{len(jobs)} runs"
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")  # nothing of this process is theirs
+    try:
+        return ProcessPoolExecutor(workers, mp_context=context, initializer=_serve_one)
+    except BrokenPipeError:  # of Python's tracker; who meets it takes it for our own output
+        raise RunError(
+            "Python's resource_tracker, which workers need, was killed as it began", "Once more?"
+        ) from None
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import RunError, unheard
-from lab.machine.building import building
-from switch.cache import cache_dir
+from switch.cache import Unbuildable, cache_dir
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
@@ -116,8 +115,10 @@ def running_labs() -> Path:
     """The folder in which running labs leave word of themselves."""
     if chosen := os.environ.get("CLOSLAB_RUNNING"):
         return Path(chosen)
-    with building():
+    try:
         return cache_dir() / "labs"
+    except Unbuildable as error:
+        raise RunError(str(error)) from None
 
 
 def keep_bytecode() -> None:

@@ -26,7 +26,7 @@ from lab.errors import LabError
 from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.machine.patience import Patience, Still
-from switch.build import BuildError, digest, runtime_ahead
+from switch.build import digest, runtime_ahead
 from switch.cache import kept
 from switch.dataplane import Program
 
@@ -49,13 +49,10 @@ class BuiltProgram:
 def build(out: Path, source: Path = FABRIC_PROGRAM, *, soon: bool = False) -> BuiltProgram:
     """Compile a program into a folder, for our own switches, which may want it ``soon``."""
     built = _ours(out, source, ())
-    try:
-        # Now, because a controller would not wait for the C compiler on a slow machine; and as
-        # bytes, as switches are given it, because to build it under another name is to build anew.
-        with building():
-            Program.load(built.json.read_bytes(), soon=soon)
-    except BuildError as error:
-        raise LabError(f"{source.name} cannot be built as native code:\n{error}") from None
+    # Now, because a controller would not wait for the C compiler on a slow machine; and as bytes,
+    # as switches are given it, because to build it under another name is to build anew.
+    with building(source.name):
+        Program.load(built.json.read_bytes(), soon=soon)
     return built
 
 
@@ -157,7 +154,7 @@ def _kept(
     built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
     name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')), _our_compiler())}"
     texts = cache(compiled)
-    with building():
+    with building(source.name):
         compiled_json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))
         p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
     built.json.write_bytes(_wherever(compiled_json.read_bytes(), source))

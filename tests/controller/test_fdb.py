@@ -81,6 +81,18 @@ def test_addresses_are_behind_a_leaf_once_its_mac_is_known() -> None:
     assert fdb.prefixes() == fdb.members() == ()
 
 
+def test_a_route_that_stays_leads_on_though_its_neighbour_goes() -> None:
+    """As zebra leaves it when one of a route's two ways is withdrawn."""
+    fdb = fdb_of_one()
+    known = route(NEW_ROUTE, "10.0.2.0/24", LEAF2)
+    hear(fdb, known + message(NEW, ROUTED, MAC2, LEAF2, family=INET))
+    assert not hear(fdb, message(DELETED, ROUTED, MAC2, LEAF2, family=INET))
+    assert not fdb.learn_anew(messages(known))
+    assert [found.mac for found in fdb.prefixes()] == [MAC2]
+    hear(fdb, message(NEW, ROUTED, MAC3, LEAF2, family=INET))
+    assert [found.mac for found in fdb.prefixes()] == [MAC3]
+
+
 def test_what_was_lost_is_learned_from_all_there_is() -> None:
     fdb = fdb_of_one()
     hear(
@@ -143,7 +155,6 @@ def test_any_history_and_any_bytes(seed: int) -> None:
                 prefixes.pop(prefix, None)
         elif what == ROUTED:
             hear(fdb, message(NEW if is_new else DELETED, ROUTED, mac, leaf, family=INET))
-            known.pop(leaf, None)
             known |= {leaf: mac} if is_new else {}
         else:
             hear(fdb, message(NEW if is_new else DELETED, DEVICE, mac, leaf))
@@ -214,7 +225,7 @@ def anew(told):
 while view.news in select.select([view.news], [], [], 0)[0]:
     view.tell(fdb.hear, anew)
 print(lost, len(fdb.prefixes()), fdb.prefixes()[0].vtep)
-ip("neighbour del 10.255.0.2 dev routed")
+ip("route del 11.0.0.2/32")
 fdb.hear(messages(view.hear()))
 print(len(fdb.prefixes()))
 """

@@ -119,6 +119,10 @@ _END_S = 60.0  # beyond what it lasts anyway
 _MOST_S = 600.0
 _SOON_S = 30.0  # in which one that was killed is told of
 
+_LAST_S = 2.0  # before its end, in which who dies may be missed by nobody: all was measured
+
+# A first try in a hurry may well have failed for that, and says so.
+_BLAMES = re.compile(r"(?<!for in a hurry the machine )could not keep up")
 _WAITS = "Nothing has come to any host for"
 _TELLS = re.compile(
     r"died|killed|SIGKILL|ended with|exit code|was lost|no workers|no lab is running"
@@ -380,7 +384,7 @@ def _stopped(
 ) -> str | None:
     """After a stop it ends, or says for whom it waits; then who was stopped goes on."""
     word = re.compile(
-        rf"process ({'|'.join(numbers)}) was stopped|still waiting for the lab to answer"
+        rf"process ({'|'.join(numbers)}) was stopped|still waiting for the (lab|Dask scheduler)"
     )
 
     def is_told() -> bool:
@@ -443,11 +447,11 @@ def _ended(
     if number is signal.SIGKILL:
         if code and took_s > _SOON_S + kind.lasts_s + kind.waits_s:
             return f"it took {took_s:.0f} s to end with {code}"
-        if "could not keep up" in text and "Once more" not in text:
+        if _BLAMES.search(text) and "Once more" not in text:
             return "the machine is blamed"
         if code and not _TELLS.search(text):
             return f"ended with {code}, and who was killed is not told"
-        if code == 0 and found.whom in _NEEDED:
+        if code == 0 and found.whom in _NEEDED and took_s > _LAST_S:
             return "all is well, it says"
     return None
 
@@ -513,6 +517,8 @@ def whom(pid: int, first: int, beside: list[int]) -> str:
     if len(numbers) > 1 and numbers[-1] == "1":
         return "capsule's first"
     words = command(pid, 1000)
+    if words and words == command(_parent(pid), 1000):
+        return "one that begins"  # it is to be another program
     if "/closlab" in words.split(" -")[0]:
         return "closlab"
     for pattern, name in _WHO:
@@ -527,6 +533,12 @@ def _state(pid: int) -> str:
     return ""
 
 
+def _parent(pid: int) -> int:
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
 def _numbers(pid: int) -> list[str]:
     """Its numbers, in each namespace from here inwards."""
     with suppress(OSError):
@@ -539,7 +551,8 @@ def _numbers(pid: int) -> list[str]:
 def command(pid: int, most: int = 90) -> str:
     """Its words."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:most]
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return " ".join(words.split("\n"))[:most]
     return "one that is gone"
 
 

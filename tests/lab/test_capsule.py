@@ -1,6 +1,7 @@
 """Capsules leave nothing behind, however they end, and do not see one another."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,21 @@ def inside():
     {body}
     return 0
 sys.exit(run_in_capsule(inside, lambda pid: print("capsule", pid, flush=True)))
+"""
+
+_STOPPED_AT_ONCE = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from lab.engines.mininet import capsule
+
+def stop():
+    while not (children := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()):
+        time.sleep(0.001)
+    os.kill(int(children[0]), signal.SIGSTOP)
+
+threading.Thread(target=stop).start()
+capsule._mind_threads = lambda: time.sleep(1) or []  # it is not ready yet
+sys.exit(capsule.run_in_capsule(lambda: 5, lambda pid: None))
 """
 
 
@@ -121,6 +137,18 @@ def test_a_first_process_that_is_stopped_is_waited_for_by_name() -> None:
     assert capsule.stderr.readline() == f"closlab: {name} goes on\n"
     os.kill(first, signal.SIGKILL)
     capsule.communicate(timeout=LONG_S)
+
+
+def test_one_that_is_stopped_before_it_is_known_is_waited_for_too() -> None:
+    """Its parent asks it to be ready, and hears nothing."""
+    capsule = subprocess.Popen(
+        [sys.executable, "-c", _STOPPED_AT_ONCE], stderr=subprocess.PIPE, text=True
+    )
+    assert capsule.stderr is not None
+    told = capsule.stderr.readline()
+    assert re.fullmatch("closlab: waiting for the first process of the run: process .*\n", told)
+    os.kill(int(told.split("process ")[2].split()[0]), signal.SIGCONT)
+    assert capsule.wait(LONG_S) == 5
 
 
 def in_namespace(namespace: Path) -> list[str]:

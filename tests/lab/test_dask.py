@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -100,6 +101,51 @@ def test_a_scheduler_that_is_lost_is_told_by_name() -> None:
     workers = dask_cluster._Workers(cast("Client", Asked(OSError())), "tcp://there:1", stages)
     with pytest.raises(RunError, match="the Dask scheduler at tcp://there:1 was lost"):
         workers.look()
+
+
+def test_a_result_that_went_with_its_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+
+    class Lost:
+        """Done, and its result is gone, until another has made it again."""
+
+        asked = 0
+
+        def exception(self, **_: object) -> None:
+            Lost.asked += 1
+            if Lost.asked < 3:
+                raise TimeoutError
+
+        def result(self, **_: object) -> str:
+            return "made again"
+
+    class Here:
+        """A client, and the workers as they are looked at."""
+
+        status, looks = "closed", 0
+
+        def submit(self, *_: object, **__: object) -> Lost:
+            return Lost()
+
+        def look(self) -> None:
+            Here.looks += 1
+
+    monkeypatch.setattr(distributed, "wait", lambda pending, *_: SimpleNamespace(done={*pending}))
+    here, stages = Here(), Stages(Console(file=io.StringIO()))
+    with stages("Running", 1) as stage:
+        done = [*dask_cluster._done(here, str, [7], here, stage)]  # type: ignore[arg-type]
+    assert done == [(7, "made again")] and Here.looks == 2
+
+
+def test_a_connection_that_is_not_answered_is_waited_for_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dask_cluster, "_TELL_S", 0.01)
+    said = io.StringIO()
+    with dask_cluster._telling("the scheduler", Stages(Console(file=said))):
+        while not said.getvalue():
+            time.sleep(0.001)
+    assert said.getvalue().startswith("still waiting for the scheduler, 0 s by now\n")
 
 
 def test_a_cluster_that_does_not_start_is_one_message() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from lab.engines.mininet import hands, running
 from lab.errors import LabError, RunError
 from lab.machine import lookout as module
 from lab.machine import speed
+from lab.machine.building import building
 from lab.machine.certificates import made
 from lab.machine.lookout import Lookout, Standstill
 from lab.machine.paths import ROOT
@@ -70,6 +72,29 @@ def test_what_comes_of_a_death_is_told_as_that(sleeper: subprocess.Popen[bytes])
         raise RunError("nobody answers", "Ask again.")
     assert told.value.message == "the one died (SIGKILL)"
     assert told.value.cure == "nobody answers\nAsk again."
+
+
+def test_who_died_before_it_was_let_go_is_told_of(sleeper: subprocess.Popen[bytes]) -> None:
+    """Even if nobody has looked yet: what it was for is taken down as that fails."""
+    watch = Lookout()
+    watch.rely(sleeper.pid, "the one")
+    sleeper.kill()
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
+    watch.spare(sleeper.pid)
+    explained = watch.explained(RunError("nobody answers"))
+    assert explained is not None and explained.message == "the one died (SIGKILL)"
+
+
+def test_who_is_let_go_may_end(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_TOLD_WITHIN_S", 0.01)
+    watch = Lookout()
+    watch.rely(sleeper.pid, "the one")
+    watch.spare(sleeper.pid)
+    sleeper.kill()
+    sleeper.wait()
+    assert watch.explained(RunError("nobody answers")) is None
 
 
 def test_what_fails_while_all_live_is_told_as_it_is(
@@ -235,6 +260,23 @@ def test_a_compiler_that_was_killed_is_told_as_that(
     monkeypatch.setattr(build, "compiler", lambda: ("sh", "-c", "kill -9 $$"))
     with pytest.raises(build.BuildError, match=r"\nwas killed \(SIGKILL\)$"):
         build._compile(["a.c"], tmp_path / "a.so")
+    told = r"(?s)it cannot be built.*\nwas killed \(SIGKILL\)$"
+    with pytest.raises(LabError, match=told), building("it"):
+        build._compile(["a.c"], tmp_path / "a.so")
+
+
+def test_a_compiler_that_was_stopped_is_waited_for_by_name(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, whoever else looks as well."""
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    with building("it"), building("a part of it"):
+        sleeper.send_signal(signal.SIGSTOP)
+        while "SIGCONT" not in said.getvalue():
+            time.sleep(0.01)
+        time.sleep(0.1)
+    assert said.getvalue().count("SIGCONT") == 1
 
 
 def test_a_lab_that_does_not_answer_is_waited_for_with_a_word_and_not_for_ever(

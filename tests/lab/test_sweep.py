@@ -14,6 +14,7 @@ from rich.console import Console
 
 from lab.engines import RunOptions
 from lab.errors import RunError
+from lab.machine import parallel
 from lab.machine.parallel import in_parallel
 from lab.progress import Hear, Stages
 from lab.quantity import BYTES, PLAIN
@@ -64,6 +65,17 @@ def test_who_listens_no_more_leaves_neither_process_nor_thread() -> None:
     runs.close()  # type: ignore[attr-defined] # it is a generator
     assert set(threading.enumerate()) == threads
     assert set(multiprocessing.active_children()) == children
+
+
+def test_workers_that_cannot_be_had_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's tracker is killed before it is a program: what it is told breaks a pipe."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", broken)
+    with pytest.raises(RunError, match=r"resource_tracker.* was killed"):
+        next(in_parallel(time.sleep, [0], 1, Stages(Console(file=io.StringIO()))))
 
 
 def _parted(folder: Path) -> tuple[str, str]:

@@ -81,7 +81,7 @@ def run_in_capsule(run: Callable[[], int], announce: Callable[[int], None]) -> i
         signal.signal(number, lambda number, _frame: _pass_on(child, number))
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     with outside:
-        if outside.recv(1):  # from here on the child dies when we do
+        if _is_ready(child, outside):  # from here on the child dies when we do
             announce(child)
             outside.send(b"g")
     return _wait(child)
@@ -222,6 +222,17 @@ def _mount(source: str, target: str, kind: str | None, flags: int) -> None:
 def _pass_on(child: int, number: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(child, number)
+
+
+def _is_ready(child: int, gate: socket.socket) -> bool:
+    """Wait for the capsule's first process to say so; it does not if it ends before."""
+    stopped = _Stopped(child)
+    while not select.select([gate], [], [], LOOK_S)[0]:
+        # Its end is not taken here.
+        if news := os.waitid(os.P_PID, child, os.WSTOPPED | os.WCONTINUED | os.WNOHANG):
+            stopped.turn(is_so=news.si_code == os.CLD_STOPPED)
+        stopped.look()
+    return bool(gate.recv(1))
 
 
 def _wait(child: int) -> int:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from controller import ControllerError, Policy, still_taken
 from lab.errors import LabError
+from lab.machine.lookout import lookout
 from lab.scenario.wishes import Wish, cables
 from topologies import Link
 
@@ -227,7 +228,8 @@ def _serve(hands: Hands, listener: socket.socket) -> None:
             try:
                 told: dict[str, str | None] = {"said": hands.do(words)}
             except LabError as error:
-                told = {"error": error.message, "cure": error.cure}
+                said = lookout.explained(error) or error
+                told = {"error": said.message, "cure": said.cure}
             except OSError as error:
                 told = {"error": str(error), "cure": None}
             line.sendall(json.dumps(told).encode() + b"\n")

@@ -164,7 +164,7 @@ def library() -> c.CDLL:
     sources = [*sorted(FOLDER.glob("*.c")), *ENDPOINT_SOURCES]
     folders = dict.fromkeys(source.parent for source in sources)
     headers = [path for folder in folders for path in sorted(folder.glob("*.h"))]
-    with building():
+    with building("the simulator"):
         output = _built(sources, headers)
     loaded = c.CDLL(str(output), use_errno=True)
     compare(MIRRORS, HEADERS)
