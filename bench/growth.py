@@ -33,9 +33,9 @@ from pathlib import Path
 from bench import sim, switch, tables
 from compiler import compile_program
 from lab.quantity import PLAIN
-from lab.report import svg
-from lab.report.charts import lines
 from switch.program import Program
+from views.report import svg
+from views.report.charts import lines
 
 HERE = Path(__file__).parent
 SCHEMA = "closlab.growth/1"

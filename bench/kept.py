@@ -13,7 +13,10 @@ from lab.scenario.model import Scenario
 from switch.build import digest
 from switch.cache import kept
 
-_ROOMS = "compiler", "controller", "files", "lab", "p4src", "switch", "topologies", "traffic"
+_ROOMS = (
+    *("compiler", "controller", "course", "files", "lab", "p4src", "switch"),
+    *("topologies", "traffic", "views"),
+)
 _CODE = {".py", ".p4", ".c", ".h"}
 
 

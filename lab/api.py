@@ -30,16 +30,9 @@ from pydantic import BaseModel
 from lab.engines import RunOptions
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
-from lab.live.kept import glances as kept_glances
-from lab.live.lockstep import Lockstep
-from lab.live.outside import Outside
-from lab.live.pace import nanoseconds, share_of
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.progress import Hear, Progress, Told
 from lab.quantity import duration
-from lab.report import REPORT, KeptRun, find_runs, read_run, write_comparison, write_report
-from lab.report import Comparison as Compared
-from lab.report.kept import KeptFlow
 from lab.results.cautions import cautions
 from lab.results.glance import Glance
 from lab.results.outcome import Note
@@ -52,6 +45,13 @@ from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
 from lab.scenario.wishes import Wish
+from views.live.kept import glances as kept_glances
+from views.live.lockstep import Lockstep
+from views.live.outside import Outside
+from views.live.pace import nanoseconds, share_of
+from views.report import REPORT, KeptRun, find_runs, read_run, write_comparison, write_report
+from views.report import Comparison as Compared
+from views.report.kept import KeptFlow
 
 _GLANCES = 100  # of a run that nothing holds up, unless asked for more or fewer
 Table = Any

@@ -17,19 +17,19 @@ from pathlib import Path
 
 import networkx as nx
 
-from lab.report.palette import FAINT, INK, RULE, WASH
-from lab.report.svg import Drawing, width_of
+from views.report.palette import FAINT, INK, RULE, WASH
+from views.report.svg import Drawing, width_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "imports.svg"
 TOPS = (
     *("compiler", "switch", "topologies", "traffic", "controller", "files"),
-    *("lab", "bench", "closlab"),
+    *("lab", "views", "course", "bench", "closlab"),
 )
 _WIDTH = 640.0
 _HIGH, _APART = 22.0, 48.0  # a box, and from floor to floor
 _SWEEPS = 8
-_LAB = "lab."
+_HAVE_ROOMS = "lab", "views"
 
 
 @cache
@@ -46,9 +46,9 @@ def modules() -> dict[str, Path]:
 
 
 def room_of(module: str) -> str:
-    """Where a module lives: a folder, or one of the lab's rooms."""
+    """Where a module lives: a folder, or one of its rooms."""
     parts = module.split(".")
-    return ".".join(parts[: 2 if parts[0] == "lab" else 1])
+    return ".".join(parts[: 2 if parts[0] in _HAVE_ROOMS else 1])
 
 
 @cache
@@ -169,13 +169,17 @@ def picture() -> Drawing:
         if not passing:
             width = _width((room, passing))
             drawing.rect(x - width / 2, y, width, _HIGH, fill=WASH, stroke=RULE, rx=4.0)
-            drawing.text(x, y + 15, room.removeprefix(_LAB), text_anchor="middle", fill=INK,
-                         class_="" if room.startswith(_LAB) else "strong")  # fmt: skip
+            drawing.text(x, y + 15, _shown(room), text_anchor="middle", fill=INK,
+                         class_="" if "." in room else "strong")  # fmt: skip
     return drawing
 
 
 def _width(spot: Spot) -> float:
-    return 0.0 if spot[1] else width_of(spot[0].removeprefix(_LAB)) + 16
+    return 0.0 if spot[1] else width_of(_shown(spot[0])) + 16
+
+
+def _shown(room: str) -> str:
+    return room.rpartition(".")[2]
 
 
 if __name__ == "__main__":

@@ -18,18 +18,18 @@ from typing import Any
 import pytest
 import typer
 
+from course.lesson import find
 from lab.claims.court import CLAIMS
 from lab.cli import _TAKE_THEIR_WORDS, COMMANDS
-from lab.course.lesson import find
-from lab.drawings import Picture, pictures
 from lab.errors import LabError
-from lab.report.figures import PICTURES
-from lab.report.numbers import BY_KEY
 from lab.runs.agree import CASES
 from lab.scenario import catalogue, shipped
 from lab.scenario.explain import explain
-from lab.site import all_pages
 from tests.lab.conftest import closlab
+from views.drawings import Picture, pictures
+from views.report.figures import PICTURES
+from views.report.numbers import BY_KEY
+from views.site import all_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = all_pages()

@@ -74,7 +74,7 @@ def test_readers_of_what_is_named_open_nothing_themselves() -> None:
     readers = [
         name for name in modules()
         if name.startswith(("compiler", "topologies", "traffic.traces", "traffic.jobs",
-                            "lab.scenario", "lab.report.kept", "switch.stf", "switch.host",
+                            "lab.scenario", "views.report.kept", "switch.stf", "switch.host",
                             "switch.p4runtime", "switch.read"))
     ]  # fmt: skip
     allowed = {"lab.scenario.keys", "topologies.offload"}  # their own sources, the kernel's

@@ -19,7 +19,17 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 HOWTO = (ROOT / "docs" / "howto.md").read_text()
 COPIED = (
-    *("compiler", "switch", "topologies", "traffic", "controller", "files", "lab"),
+    *(
+        "compiler",
+        "switch",
+        "topologies",
+        "traffic",
+        "controller",
+        "files",
+        "lab",
+        "views",
+        "course",
+    ),
     *("p4src", "scenarios", "tests"),
 )
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from lab.commands.docs import commands_page, prompt_page
 from lab.errors import LabError
 from lab.results.result import Result
 from lab.scenario.model import all_keys
-from lab.site import assemble, check_is_whole, keys_page, results_page
+from views.site import assemble, check_is_whole, keys_page, results_page
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.drawings import drawn
 from lab.errors import LabError
-from lab.site import check_is_whole
-from lab.slides import lecture
+from views.drawings import drawn
+from views.site import check_is_whole
+from views.slides import lecture
 
 TEXT = (Path(__file__).resolve().parent.parent / "docs" / "lecture.md").read_text()
 

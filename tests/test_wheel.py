@@ -12,7 +12,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = (
-    *("compiler", "switch", "topologies", "traffic", "controller", "files", "lab", "bench"),
+    *(
+        "compiler",
+        "switch",
+        "topologies",
+        "traffic",
+        "controller",
+        "files",
+        "lab",
+        "views",
+        "course",
+        "bench",
+    ),
     *("p4src", "scenarios", "exercises", "closlab-stubs"),
 )
 

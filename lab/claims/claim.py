@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lab.report.svg import Drawing
 from lab.results.result import Result
 from traffic.jobs import SimpleJob
+from views.report.svg import Drawing
 
 UNSOURCED = "No source found"
 

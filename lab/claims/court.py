@@ -26,13 +26,13 @@ from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
 from lab.machine.paths import writing_to
 from lab.progress import Stages
-from lab.report import page
-from lab.report.again import closlab_of
-from lab.report.page import Panel
 from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, measure
 from lab.scenario import catalogue
 from lab.scenario.keys import nearest
+from views.report import page
+from views.report.again import closlab_of
+from views.report.page import Panel
 
 CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
 _COLOURS = {

@@ -7,7 +7,7 @@ from statistics import mean, median
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from lab.quantity import NANOSECONDS, PER_CENT, PLAIN, duration, number, percent
-from lab.report.charts import Spread, bars, lines
+from views.report.charts import Spread, bars, lines
 
 Runs = Mapping[str, Found]
 

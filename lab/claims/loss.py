@@ -17,8 +17,8 @@ from statistics import mean, stdev
 
 from lab.claims.claim import UNSOURCED, Case, Claim, Found, Judgement, Verdict
 from lab.quantity import PER_CENT, percent
-from lab.report.charts import lines
-from lab.report.svg import Drawing
+from views.report.charts import lines
+from views.report.svg import Drawing
 
 RATES = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01)
 SEEDS = tuple(range(1, 13))

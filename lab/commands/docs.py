@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from lab.drawings import drawn, pictures
 from lab.errors import LabError, MissingTool
 from lab.machine.paths import DOCS_ENVIRONMENT, ROOT
-from lab.site import LECTURE, all_pages, assemble, check_is_whole, table
-from lab.slides import lecture
+from views.drawings import drawn, pictures
+from views.site import LECTURE, all_pages, assemble, check_is_whole, table
+from views.slides import lecture
 
 _HERE = Path(__file__).parent
 _NO_COMMANDS = ("__init__", "execution", "options", "prompt")

@@ -34,7 +34,7 @@ from lab.scenario.model import Scenario, remarks
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
-    from lab.live.show import Show
+    from views.live.show import Show
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def page_of(engine: str, live: bool, pace: str | None, port: int, gnmi: int | No
             raise LabError("--gnmi tells of a run that is watched", "Say --live as well.")
         return None
     # Here and below: who does not watch does not wait for what a page and Mininet need.
-    from lab.live.pace import pace_of
-    from lab.live.server import require
+    from views.live.pace import pace_of
+    from views.live.server import require
 
     require()
     return Page(port, gnmi, None if pace is None else 0 if pace == "0" else pace_of(pace))
@@ -142,8 +142,8 @@ def _run(
         prompt(up, stages.console, lambda outcome: concluded(experiment, outcome), name)
 
     def before_eyes(experiment: Experiment) -> Show:
-        from lab.live.server import serving
-        from lab.live.show import Show
+        from views.live.server import serving
+        from views.live.show import Show
 
         assert page is not None
         show = Show(experiment, page.pace_ns)
@@ -156,7 +156,7 @@ def _run(
     attend = at_the_prompt if options.prompt else None
     beside: Callable[[str], AbstractContextManager[object]] = nullcontext
     if page is not None:
-        from lab.live.attend import attended
+        from views.live.attend import attended
 
         beside = partial(attended, port=page.port, gnmi_port=page.gnmi)
     return emulate(scenario, options, stages, concluded, LabError.show, attend, beside)
@@ -178,7 +178,7 @@ def conclude(
     if options.reports and outcome.telemetry:
         kept = write_reports(outcome.telemetry, options.out, options.reports)
         stages.console.print(f"Telemetry reports: {kept}", highlight=False, soft_wrap=True)
-    from lab.report import write_report  # which nothing waits for before
+    from views.report import write_report  # which nothing waits for before
 
     report = write_report(options.out)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)

@@ -12,8 +12,6 @@ import typer
 from lab.commands.options import Changes
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import cannot_write
-from lab.report import KeptRun, find_runs, nccl, read_run
-from lab.report.kept import read_result
 from lab.results import columns
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
@@ -21,6 +19,8 @@ from lab.scenario.traffic import make_workload
 from traffic.collectives import Schedule, SizeError, TrafficError, prove
 from traffic.jobs import Workload
 from traffic.traces import chakra, table
+from views.report import KeptRun, find_runs, nccl, read_run
+from views.report.kept import read_result
 
 _KINDS = {
     "chakra": "a scenario's traffic as Chakra's execution traces, a file a rank",

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lab.report import compare, figures, read_run, sweep
-from lab.report.figures import Figures, figure, write_figure
+from views.report import compare, figures, read_run, sweep
+from views.report.figures import Figures, figure, write_figure
 
 
 def command(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from lab.course.formats import FORMATS
-from lab.course.grade import grade
-from lab.course.lesson import find
+from course.formats import FORMATS
+from course.grade import grade
+from course.lesson import find
 from lab.errors import LabError
 
 

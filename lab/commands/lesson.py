@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lab.course.lesson import Lesson, find, lessons
+from course.lesson import Lesson, find, lessons
 
 
 def command(

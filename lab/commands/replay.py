@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from lab.commands.options import GnmiPort, PagePort
-from lab.live import server
-from lab.live.hub import Scene, recorded
-from lab.live.kept import glances, rates
-from lab.report import find_runs, read_run
+from views.live import server
+from views.live.hub import Scene, recorded
+from views.live.kept import glances, rates
+from views.report import find_runs, read_run
 
 
 def command(

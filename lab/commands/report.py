@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.commands.options import Folders
 from lab.machine.paths import writing_to
-from lab.report import find_runs, write_report
+from views.report import find_runs, write_report
 
 
 def command(folders: Folders) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from lab.commands.options import Json
 from lab.machine.paths import writing_to
 from lab.quantity import size
-from lab.report.index import HEAD, entries, prunable, prune, write_index
+from views.report.index import HEAD, entries, prunable, prune, write_index
 
 _FIRST = ("run", "changed", "whole run", "packets dropped", "to be believed")
 

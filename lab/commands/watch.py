@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lab.commands.options import GnmiPort, PagePort, Running
 from lab.engines.mininet import running
-from lab.live.attend import attend
-from lab.live.server import require
+from views.live.attend import attend
+from views.live.server import require
 
 
 def command(lab: Running = None, port: PagePort = 0, gnmi: GnmiPort = None) -> None:

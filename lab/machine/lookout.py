@@ -49,6 +49,7 @@ class Lookout:
         self._halted: set[int] = set()
         self._failure: str | None = None
         self._untold_since: float | None = None
+        self._asked_of: Exception | None = None
         self._lock = threading.Lock()
         self.stood: dict[str, None] = {}  # who was stopped by others, in that order
 
@@ -92,7 +93,7 @@ class Lookout:
         What fails as somebody has died is told as that: a lost connection names nobody.
         """
         over = threading.Event()
-        self._failure = self._untold_since = None
+        self._failure = self._untold_since = self._asked_of = None
         self.stood = {}
         before = signal.signal(_WAKE, self._wake)
         args = (tell, over, slowness())
@@ -110,8 +111,12 @@ class Lookout:
             signal.signal(_WAKE, signal.SIG_IGN if before is None else before)
 
     def explained(self, error: Exception) -> RunError | None:
-        """What to say of an error that came of a death; nothing if nobody died."""
-        died = self._died_by_now()
+        """What to say of an error that came of a death; nothing if nobody died.
+
+        To be asked at once: who dies shuts its sockets first, and is soon ended with all others.
+        """
+        died = self._died_by_now() if error is not self._asked_of else self._failure
+        self._asked_of = error
         if died is None or _DIED in str(error):
             return None
         told = filter(None, (str(error), getattr(error, "cure", None)))

@@ -1,6 +1,6 @@
 """A run at a moment, for whoever watches it: a program, the page, a metrics collector.
 
-    Note, of every direction ─► Looker ─► Glance ─► lab/api.py, lab/live/
+    Note, of every direction ─► Looker ─► Glance ─► lab/api.py, views/live/
 
 Where the notes come from differs: from the simulator between two slices, from what emulated
 switches write down, or from a run that was kept. What is made of them does not.

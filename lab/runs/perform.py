@@ -237,7 +237,10 @@ def _up(
         )
         up.emulation.journal.keep_in(registration.journal)
         with reachable(up.hands, registration.folder):
-            yield up
+            try:
+                yield up
+            except RunError as error:
+                raise lookout.explained(error) or error from None
 
 
 def _to_be_watched(up: EmulatedFabric, scenario: Scenario) -> dict[str, object]:

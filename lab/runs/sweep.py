@@ -29,10 +29,6 @@ from lab.machine.parallel import in_parallel
 from lab.machine.paths import writing_to
 from lab.machine.scratch import scratch
 from lab.progress import Hear, Stages
-from lab.report import REPORT, Sweep, SweptRun, read_run, write_sweep
-from lab.report.again import closlab_of
-from lab.report.numbers import FIGURES
-from lab.report.sweep import Bounds, as_numbers
 from lab.results.result import Result
 from lab.runs.child import run_in_child
 from lab.runs.perform import clear
@@ -40,6 +36,10 @@ from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, run_quietly
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from views.report import REPORT, Sweep, SweptRun, read_run, write_sweep
+from views.report.again import closlab_of
+from views.report.numbers import FIGURES
+from views.report.sweep import Bounds, as_numbers
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000

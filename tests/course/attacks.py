@@ -51,7 +51,7 @@ REFUSED = {
     "forge/by-fd-of-a-process": "refused(lambda: call(434, 434, parent, 0) + 1)",
     "forge/objects-of-the-judge": "refused(lambda: [o for o in gc.get_objects() if type(o).__name__ in ('Check', 'Bench', 'Judged')])",
     "forge/frames-of-the-judge": "refused(lambda: [name for frame in sys._current_frames().values() for name in outermost(frame).f_globals if 'check' in name.lower()])",
-    "forge/the-judges-modules": "refused(lambda: __import__('lab.course.checks.rates'))",
+    "forge/the-judges-modules": "refused(lambda: __import__('course.checks.rates'))",
     # reading
     "read/passwords": "[refused(lambda p=p: open(p).read()) for p in ('/etc/shadow', '/etc/passwd', '/etc/hosts')]",
     "read/the-solution": "refused(lambda: open(SOLUTION).read())",

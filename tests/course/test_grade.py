@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from course import grade as grading
+from course.formats import FORMATS
+from course.grade import grade
+from course.lesson import find
+from course.verdict import Grade, Judged, State
 from lab.cli import main
-from lab.course import grade as grading
-from lab.course.formats import FORMATS
-from lab.course.grade import grade
-from lab.course.lesson import find
-from lab.course.verdict import Grade, Judged, State
 from lab.machine.speed import processor_slowness
 from tests.changes import change
 

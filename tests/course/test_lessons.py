@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.course.handed_in import files_in
-from lab.course.inside import verdicts
-from lab.course.lesson import Lesson, lessons
-from lab.course.verdict import Judged, State
+from course.handed_in import files_in
+from course.inside import verdicts
+from course.lesson import Lesson, lessons
+from course.verdict import Judged, State
 from tests.changes import change
 
 BROKEN = Path(__file__).parent / "broken"

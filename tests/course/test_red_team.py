@@ -19,13 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.course import functions, rooms
-from lab.course.checks import checks_of
-from lab.course.grade import grade
-from lab.course.handed_in import files_in
-from lab.course.inside import verdicts
-from lab.course.lesson import find
-from lab.course.verdict import Grade, Judged, State, shown
+from course import functions, rooms
+from course.checks import checks_of
+from course.grade import grade
+from course.handed_in import files_in
+from course.inside import verdicts
+from course.lesson import find
+from course.verdict import Grade, Judged, State, shown
 from lab.machine.paths import ROOT
 from tests.course.attacks import FATAL, HELP, REFUSED
 

@@ -33,8 +33,8 @@ from importlib import import_module
 from pathlib import Path
 
 from compiler.cli import main as compile_main
+from course.lesson import find
 from lab import cli
-from lab.course.lesson import find
 from tests.fuzz.bytes import changed
 from tests.fuzz.kept import CORPUS, other_json
 from tests.lab.test_imports_run import MAKERS

@@ -25,8 +25,8 @@ from rich.console import Console
 
 from lab.commands.frames import show_pcap
 from lab.errors import LabError
-from lab.report import Comparison, find_runs, write_comparison, write_report
 from tests.fuzz.bytes import changed
+from views.report import Comparison, find_runs, write_comparison, write_report
 
 CORPUS = Path(__file__).parent / "corpus"
 VALUES: tuple[Any, ...] = (

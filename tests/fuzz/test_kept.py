@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.report import find_runs, read_run, write_report
 from tests.fuzz.kept import CORPUS, fuzz, one_capture
+from views.report import find_runs, read_run, write_report
 
 
 @pytest.fixture(autouse=True)

@@ -495,7 +495,7 @@ _WHO = (  # by what stands in their command line
     (r"/bgpd ", "bgpd"),
     (r"/bfdd ", "bfdd"),
     (r"^unshare --net --mount sh|^sh $", "room's shell"),
-    (r"lab\.live\.attend", "page"),
+    (r"views\.live\.attend", "page"),
     (r"lab\.runs\.child", "child"),
     (r"in_process", "child"),
     (r"resource_tracker", "tracker"),

@@ -30,7 +30,12 @@ from tests import costs
 
 READ = (
     *(f"lab.commands.{file.stem}" for file in (ROOT / "lab" / "commands").glob("[a-z]*.py")),
-    *("lab.engines.sim.engine", "lab.engines.mininet.engine", "lab.report.page", "lab.report.pdf"),
+    *(
+        "lab.engines.sim.engine",
+        "lab.engines.mininet.engine",
+        "views.report.page",
+        "views.report.pdf",
+    ),
     "switch.host",
 )
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bench import mrc
-from lab.report.sweep import read_sweep
 from lab.runs.sweep import Variant
+from views.report.sweep import read_sweep
 
 BUSBW = "collective.busbw_gbps"
 

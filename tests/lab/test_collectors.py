@@ -19,13 +19,13 @@ from pyang.repository import FileRepository
 
 import closlab
 from lab.errors import LabError
-from lab.live import gnmi, metrics, server
-from lab.live.hub import Hub, Scene
 from lab.results.glance import Happening, Looker, Messages, rates_of
 from lab.results.outcome import Note
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.waiting import LONG_S
+from views.live import gnmi, metrics, server
+from views.live.hub import Hub, Scene
 
 pytest.importorskip("pygnmi")
 parser = pytest.importorskip("prometheus_client.parser")

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.report import page
-from lab.report.kept import KeptRun
-from lab.report.page import Panel
-from lab.report.svg import WIDTH, width_of
-from lab.report.topology import is_large, parts, topology
 from lab.results.result import Drops, Ecn, Fidelity, Flows, LinkUse, Pause, Pfc, Result, Roce
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from tests.lab.browser import browser, needs_chromium
+from views.report import page
+from views.report.kept import KeptRun
+from views.report.page import Panel
+from views.report.svg import WIDTH, width_of
+from views.report.topology import is_large, parts, topology
 
 
 def _run(changes: tuple[str, ...], seed: int) -> KeptRun:

@@ -15,13 +15,13 @@ import pytest
 from lab.engines.mininet.endpoints import _Course
 from lab.machine.paths import ROOT
 from lab.quantity import duration
-from lab.report import read_run
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
 from tests.waiting import LONG_S
+from views.report import read_run
 
 _LONG = (  # a minute, unless it is ended
     *("--set", "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"),

@@ -7,7 +7,6 @@ import pytest
 from scapy.utils import rdpcap
 
 from controller import switch_plans
-from lab.report import read_run
 from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
@@ -25,6 +24,7 @@ from lab.scenario.faults import (
 )
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate_sparely
+from views.report import read_run
 
 MAC_CONTROL_PFC = bytes.fromhex("88080101")
 DOWN = "{{at_ns: {at}, action: down, link: {link}}}"

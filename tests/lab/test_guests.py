@@ -9,17 +9,17 @@ from contextlib import suppress
 
 import pytest
 
-from lab.live import server
-from lab.live.hub import Hub, Scene
-from lab.live.server import Address
 from lab.results.glance import Looker, rates_of
 from lab.results.outcome import Note
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.waiting import LONG_S
+from views.live import server
+from views.live.hub import Hub, Scene
+from views.live.server import Address
 
 pytest.importorskip("starlette")
-from lab.live import guests
+from views.live import guests
 
 SEED = 39
 HALF = b"GET /scene HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 
 import closlab
-from lab.live import server
-from lab.live.hub import Hub, Scene
 from lab.machine.speed import processor_slowness
 from lab.results.glance import Looker, rates_of
 from lab.results.outcome import Note
@@ -28,6 +26,8 @@ from tests.lab.conftest import closlab as closlab_command
 from tests.lab.listeners import listeners
 from tests.waiting import LONG_S, SLOWNESS
 from traffic.frames import INT_PORT, ROCE_PORT, UET_PORT
+from views.live import server
+from views.live.hub import Hub, Scene
 
 pytest.importorskip("starlette")
 STORM = {"limit_ns": "450us", "measures.series_ns": "1us"}

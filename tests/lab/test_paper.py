@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from lab.report.paper import PORTRAIT, order
+from views.report.paper import PORTRAIT, order
 
 
 def _pages(heights: list[float], placed: list[int], room: list[float]) -> list[list[list[int]]]:

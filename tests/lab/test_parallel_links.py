@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.report import write_report
 from lab.scenario.experiment import Experiment
 from tests.lab.simulated import simulate
+from views.report import write_report
 
 QUICK = ("buffer.bytes=12MB", "traffic.bytes=300KB", "transport.recovery=selective")
 

@@ -14,11 +14,16 @@ import pytest
 
 from controller.tables import DROP_REASONS, SwitchSite, pool_of
 from lab.errors import LabError
-from lab.report import KeptRun, read_run, write_report
-from lab.report.climbing import paused
-from lab.report.figures import PICTURES, figure, figures_of, write_figure
-from lab.report.moments import moments
-from lab.report.palette import (
+from lab.results.outcome import Note
+from lab.results.result import CORRUPTED, CUT, HALTED, RECEIVER
+from lab.scenario.experiment import Experiment
+from tests.lab.conftest import closlab
+from tests.lab.simulated import simulate
+from views.report import KeptRun, read_run, write_report
+from views.report.climbing import paused
+from views.report.figures import PICTURES, figure, figures_of, write_figure
+from views.report.moments import moments
+from views.report.palette import (
     DAY,
     FAINT,
     GROUNDS,
@@ -30,15 +35,10 @@ from lab.report.palette import (
     PLAIN_GROUNDS,
     TEXTS,
 )
-from lab.report.plots import REASONS, Limits
-from lab.report.suspects import waiting
-from lab.report.svg import WIDTH, Drawing, Shape, width_of
-from lab.report.truetype import Font
-from lab.results.outcome import Note
-from lab.results.result import CORRUPTED, CUT, HALTED, RECEIVER
-from lab.scenario.experiment import Experiment
-from tests.lab.conftest import closlab
-from tests.lab.simulated import simulate
+from views.report.plots import REASONS, Limits
+from views.report.suspects import waiting
+from views.report.svg import WIDTH, Drawing, Shape, width_of
+from views.report.truetype import Font
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 
 from lab.engines.mininet import hands
 from lab.machine.paths import SHELL_ENVIRONMENT
-from lab.report import read_run
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.waiting import LONG_S
+from views.report import read_run
 
 pytestmark = pytest.mark.mininet
 

@@ -12,11 +12,11 @@ import pytest
 
 from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
-from lab.report import Comparison, read_run, write_comparison, write_report
-from lab.report.again import KEPT_AS, command
 from lab.runs import provenance
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
+from views.report import Comparison, read_run, write_comparison, write_report
+from views.report.again import KEPT_AS, command
 
 SMALL = ("traffic.bytes=40KB", "traffic.senders=2")
 

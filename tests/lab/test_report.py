@@ -14,22 +14,22 @@ import pytest
 from lab.errors import LabError
 from lab.machine.paths import ROOT
 from lab.quantity import size
-from lab.report import Comparison, compare, read_run, write_comparison, write_report
-from lab.report.buffers import buffer
-from lab.report.climbing import climbing, paused
-from lab.report.cluster import cluster
-from lab.report.figures import PICTURES, write_figure
-from lab.report.palette import DAY, NIGHT, SERIES
-from lab.report.plots import Limits, queues
-from lab.report.svg import WIDTH, linear, spread, width_of
-from lab.report.topology import CLASSES
-from lab.report.words import story
 from lab.results.cluster import fragmentation
 from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import Result
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
 from tests.lab.simulated import simulate
+from views.report import Comparison, compare, read_run, write_comparison, write_report
+from views.report.buffers import buffer
+from views.report.climbing import climbing, paused
+from views.report.cluster import cluster
+from views.report.figures import PICTURES, write_figure
+from views.report.palette import DAY, NIGHT, SERIES
+from views.report.plots import Limits, queues
+from views.report.svg import WIDTH, linear, spread, width_of
+from views.report.topology import CLASSES
+from views.report.words import story
 
 SMALL = ("traffic.bytes=400KB", "buffer.bytes=600KB")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.report import write_report
-from lab.report.palette import DROP, MARK
 from tests.lab.simulated import simulate
+from views.report import write_report
+from views.report.palette import DROP, MARK
 
 CASES = {
     "marked": (MARK, "ecn.enabled=true", "ecn.kmin=20KB", "transport.cc=dcqcn"),

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.report import read_run
 from lab.results.result import Result
 from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import closlab
+from views.report import read_run
 
 SCAPY = "transport.endpoint=scapy"
 FOUR = "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2}"

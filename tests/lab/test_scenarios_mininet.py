@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from lab.machine.speed import slowness
-from lab.report import read_run
 from lab.results.result import Control, Result
 from lab.scenario import catalogue, shipped
 from tests.lab.conftest import closlab, needs_frr
+from views.report import read_run
 
 pytestmark = [pytest.mark.mininet, pytest.mark.clock]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.report import write_report
 from lab.scenario import catalogue
 from lab.scenario.lists import lists_of
 from tests.lab.simulated import simulate
+from views.report import write_report
 
 _KINDS = {1: "leaf", 2: "spine", 3: "core"}
 _ALL = "segments={enabled: true, policies: [{at: leaf1, to: leaf2}]}"

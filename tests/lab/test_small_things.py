@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from lab.engines.mininet.running import Registration, running
-from lab.report.sweep import as_numbers
 from tests.lab.conftest import closlab
+from views.report.sweep import as_numbers
 
 
 def test_a_folder_used_again_keeps_no_captures_of_the_old_run(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from bench import bgp, start, switches, whole
 ROOT = Path(__file__).parents[2]
 SLOW = (
     *("scapy", "grpc", "finsy", "rich", "mininet.net", "compiler"),
-    *("lab.report", "switch.codegen", "lab.scenario.model"),
+    *("views.report", "switch.codegen", "lab.scenario.model"),
 )
 # What a simulated run has no use for until its time begins, and mostly never.
 LATER = (
     *("scapy", "mininet.net", "compiler", "starlette", "uvicorn", "prometheus_client"),
-    *("lab.report", "lab.live.server", "lab.engines.mininet.engine", "lab.claims", "lab.course"),
+    *("views.report", "views.live.server", "lab.engines.mininet.engine", "lab.claims", "course"),
     *("switch.bmv2", "switch.read", "switch.codegen", "switch.translation", "switch.stf"),
 )
 
@@ -27,7 +27,7 @@ LATER = (
     [
         ("lab.cli", ()),
         ("lab.scenario.catalogue", ("lab.scenario.model",)),
-        ("lab.report", ("lab.report", "lab.scenario.model")),
+        ("views.report", ("views.report", "lab.scenario.model")),
         ("lab.engines.sim.engine", ("grpc", "finsy", "rich", "lab.scenario.model")),
         ("lab.commands.run", ()),  # whose words a shell asks for
         ("lab.commands.list", ()),

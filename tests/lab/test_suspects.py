@@ -8,12 +8,12 @@ from shutil import copytree
 import pytest
 
 from lab.quantity import size
-from lab.report import Comparison, KeptRun, read_run
-from lab.report.messages import messages
-from lab.report.plots import Limits, balance, drops, queues, uplinks
-from lab.report.suspects import circle, dead_cables, straggler, victims
-from lab.report.words import comparison, story
 from tests.lab.simulated import simulate
+from views.report import Comparison, KeptRun, read_run
+from views.report.messages import messages
+from views.report.plots import Limits, balance, drops, queues, uplinks
+from views.report.suspects import circle, dead_cables, straggler, victims
+from views.report.words import comparison, story
 
 SMALL = ("traffic.bytes=400KB", "buffer.bytes=600KB")
 

@@ -18,15 +18,15 @@ from lab.machine import parallel
 from lab.machine.parallel import in_parallel
 from lab.progress import Hear, Stages
 from lab.quantity import BYTES, PLAIN
-from lab.report import Sweep, SweptRun, write_sweep
-from lab.report.charts import Spread, lines
-from lab.report.sweep import figures_of, read_sweep
 from lab.runs.run import run_quietly
 from lab.runs.sweep import sweep, values_of
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
+from views.report import Sweep, SweptRun, write_sweep
+from views.report.charts import Spread, lines
+from views.report.sweep import figures_of, read_sweep
 
 
 def table(folder: Path) -> list[dict[str, str]]:

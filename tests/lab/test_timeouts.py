@@ -8,12 +8,12 @@ from rich.console import Console
 
 from controller import LinkSpec
 from lab.errors import ScenarioError
-from lab.report import write_report
 from lab.results.cautions import cautions
 from lab.results.tables import result_tables
 from lab.scenario import catalogue
 from lab.scenario.translate import endpoint_config
 from tests.lab.simulated import Run, simulate_sparely
+from views.report import write_report
 
 # 63 senders at 10 Gb/s: a window of each is 132 MB, and takes a tenth of a second.
 SLOW = (

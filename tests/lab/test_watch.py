@@ -12,10 +12,10 @@ import pytest
 
 import closlab
 from lab.engines.mininet.running import RunningLab
-from lab.live.tail import Tail
 from lab.results.outcome import Note
 from lab.results.watch import Watch as Record
 from lab.scenario import catalogue
+from views.live.tail import Tail
 
 LITTLE = {"traffic.bytes": "100KB", "traffic.senders": 3}
 CUT = [{"at_ns": "8us", "link": "leaf1-spine1", "action": "down", "for_ns": "20us"}]

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from lab.commands.compare import show_table
 from lab.machine.paths import ROOT
-from lab.report import Comparison
 from lab.scenario import catalogue, glossary
 from lab.scenario.explain import explain
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.simulated import simulate
+from views.report import Comparison
 
 
 def test_the_page_of_words_is_what_the_command_line_tells() -> None:

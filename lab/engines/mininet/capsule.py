@@ -83,7 +83,8 @@ def run_in_capsule(run: Callable[[], int], announce: Callable[[int], None]) -> i
     with outside:
         if _is_ready(child, outside):  # from here on the child dies when we do
             announce(child)
-            outside.send(b"g")
+            with suppress(BrokenPipeError):  # it was told to end meanwhile, which its code says
+                outside.send(b"g")
     return _wait(child)
 
 
@@ -131,7 +132,8 @@ def _first_process(run: Callable[[], int], gate: socket.socket, mask: Collection
     except CapsuleError as error:
         error.show()
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # before the run takes it for its own, or after
+        print("closlab: the run was told to end", file=sys.stderr)
         return 130
     except _ThreadDied:  # which has told all it knew
         return _DEFECT

@@ -130,8 +130,8 @@ class Emulation:
             else:
                 self.control.install(self._settings, tell)
         except ControllerError as error:
-            self.switches.check()
-            raise RunError(str(error), self.switches.where_they_speak()) from None
+            refused = RunError(str(error), self.switches.where_they_speak())
+            raise lookout.explained(refused) or refused from None
         self.switches.furnish()
         return min(moments.values(), default=None)
 

@@ -1,0 +1,208 @@
+"""Where glances come together and all who want them are served: the page, Prometheus, gNMI.
+
+A source publishes from a thread of its own; readers take what is new when they like. Nobody waits
+for anybody: a reader that is slow finds fewer glances, and one that is gone is not missed.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from lab.results.glance import Glance, Happening
+from lab.scenario.model import Scenario
+from lab.scenario.wishes import cables
+from topologies import Fabric
+from views.report.topology import CLASSES, outline
+
+_MOST_CELLS = 3_000_000  # directions in all glances that are remembered
+_MOST_GLANCES = 2_000
+_MANY = 1000  # shares as whole numbers
+
+
+class Hands(Protocol):
+    """What can be done to a fabric that is watched."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those it knows, such as lb, fail and pace."""
+
+    def do(self, words: str) -> str:
+        """Do it, or see to it that it is done; what to tell who asked. Raises a LabError."""
+
+
+class NoHands:
+    """What is over, nobody can change."""
+
+    words: tuple[str, ...] = ()
+
+    def do(self, words: str) -> str:
+        """Refuse."""
+        raise NotImplementedError(words)  # nobody asks: the words are none
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What does not change while a run lasts."""
+
+    scenario: Scenario
+    fabric: Fabric
+    rates: dict[str, float]  # by direction, in their order: bytes a nanosecond; 0: unknown
+    engine: str
+    is_replay: bool = False
+    pace_ns: int | None = None  # of the fabric in a second, where it can be chosen
+    id: str = field(default_factory=lambda: secrets.token_hex(8))  # another run has another
+
+    @property
+    def names(self) -> list[str]:
+        """Directions, by their numbers in frames."""
+        return list(self.rates)
+
+    def told(self, hands: Hands, room: int) -> dict[str, Any]:
+        """What the page has to know before anything moves."""
+        drawing = outline(self.fabric)
+        numbers = {name: number for number, name in enumerate(self.rates)}
+        return {
+            "id": self.id,
+            "name": self.scenario.name,
+            "about": self.scenario.about.strip(),
+            "engine": self.engine,
+            "replay": self.is_replay,
+            "room": room,
+            "pace_ns": self.pace_ns,
+            "directions": self.names,
+            "gbps": [round(rate * 8, 3) for rate in self.rates.values()],
+            "switches": [switch.name for switch in self.fabric.switches],
+            "cables": [*cables(self.fabric)],
+            "lb": self.scenario.lb.policy.value,
+            "policies": [policy.value for policy in type(self.scenario.lb.policy)],
+            "words": list(hands.words),
+            "busy": [kind[0] for kind in CLASSES],
+            "moving": [[numbers[name] for name in names] for names in drawing.moving],
+            "drawing": drawing.render(),
+        }
+
+
+Cells = tuple[int, int, int, int, int]  # queue, busy, paused, marked, dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A glance with its number, and its directions as the page is told of them."""
+
+    number: int
+    glance: Glance
+    cells: tuple[Cells, ...]
+    wall_ns: int  # when it was had, by the machine's calendar
+
+    def told(self, before: Frame | None) -> dict[str, Any]:
+        """What is new since another; all of it if there was none."""
+        glance = self.glance
+        earlier = before.cells if before else ((0, 0, 0, 0, 0),) * len(self.cells)
+        changed: list[int] = []
+        for number, (now, was) in enumerate(zip(self.cells, earlier, strict=True)):
+            if now != was:
+                changed += (number, *now)
+        told: dict[str, Any] = {"n": self.number, "t": glance.time_ns, "d": changed}
+        if before is None:
+            told["key"] = True
+        messages = glance.messages
+        if before is None or before.glance.messages != messages:
+            told["m"] = [messages.count, messages.done, [list(m) for m in messages.under_way]]
+        if before is None or before.glance.dead != glance.dead:
+            told["dead"] = sorted(glance.dead)
+        if glance.events:
+            told["e"] = [list(event) for event in glance.events]
+        if glance.is_last:
+            told["last"] = True
+        return told
+
+
+@dataclass
+class Hub:
+    """The glances of a run so far, the last of them remembered."""
+
+    scene: Scene
+    hands: Hands = field(default_factory=NoHands)
+    _frames: deque[Frame] = field(init=False)
+    _count: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _bells: set[Callable[[], None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        most = max(2, min(_MOST_GLANCES, _MOST_CELLS // max(1, len(self.scene.rates))))
+        self._frames = deque(maxlen=most)
+
+    @property
+    def room(self) -> int:
+        """How many glances are remembered."""
+        return self._frames.maxlen or 0
+
+    def publish(self, glance: Glance) -> None:
+        """Add one."""
+        cells = tuple(
+            (
+                way.queue_bytes,
+                round(_MANY * way.utilisation),
+                round(_MANY * way.paused),
+                way.marked,
+                way.dropped,
+            )
+            for way in glance.links.values()
+        )
+        with self._lock:
+            self._frames.append(Frame(self._count, glance, cells, time.time_ns()))
+            self._count += 1
+            bells = list(self._bells)
+        for ring in bells:
+            ring()
+
+    def since(self, number: int) -> list[Frame]:
+        """The frames that are remembered from a number on."""
+        with self._lock:
+            if not self._frames or number >= self._count:
+                return []
+            first = self._frames[0].number
+            return [*self._frames][max(0, number - first) :]
+
+    @property
+    def latest(self) -> Frame | None:
+        """The last of them."""
+        with self._lock:
+            return self._frames[-1] if self._frames else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there will be no more."""
+        latest = self.latest
+        return latest is not None and latest.glance.is_last
+
+    def attach(self, ring: Callable[[], None]) -> Callable[[], None]:
+        """Have something called at every glance, by whoever publishes; returns what ends that."""
+        with self._lock:
+            self._bells.add(ring)
+
+        def detach() -> None:
+            with self._lock:
+                self._bells.discard(ring)
+
+        return detach
+
+
+def recorded(scene: Scene, glances: Iterable[Glance]) -> Hub:
+    """A hub of a run that is over: as many of its glances as there is room for, evenly."""
+    hub = Hub(scene)
+    found = list(glances)
+    stride = -(-len(found) // hub.room) if found else 1
+    events: list[Happening] = []
+    for number, glance in enumerate(found, 1):
+        events += glance.events
+        if number % stride == 0 or number == len(found):
+            hub.publish(replace(glance, events=tuple(events)))
+            events = []
+    return hub

@@ -1,0 +1,154 @@
+"""The latest glance as Prometheus reads it: its text format, version 0.0.4, or OpenMetrics.
+
+Names end in their units, base units as Prometheus asks; counts since the run began end in `_total`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from lab.results.glance import Glance
+from views.live.hub import Hub
+
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+OPEN = "application/openmetrics-text"
+OPEN_KIND = f"{OPEN}; version=1.0.0; charset=utf-8"
+Labels = Mapping[str, str]
+Samples = Iterable[tuple[Labels, float]]
+
+
+def wants_open(accepted: str) -> bool:
+    """Whether who accepts this would rather have OpenMetrics."""
+    wanted = {
+        kind.strip(): _share(rest)
+        for kind, _, rest in (each.partition(";") for each in accepted.lower().split(","))
+    }
+    other = max(wanted.get(kind, 0.0) for kind in ("text/plain", "text/*"))
+    return wanted.get(OPEN, 0.0) > 0 and wanted[OPEN] >= other
+
+
+def _share(parameters: str) -> float:
+    """The weight of what is accepted: its q, and without one 1."""
+    for each in parameters.split(";"):
+        name, _, value = each.strip().partition("=")
+        if name == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def exposition(hub: Hub, *, is_open: bool = False) -> str:
+    """All of it; OpenMetrics names a counter's family without `_total`, and says that it ends."""
+    lines = _lines(hub)
+    if is_open:
+        comments = "# HELP ", "# TYPE "
+        lines = (
+            line.replace("_total ", " ", 1) if line.startswith(comments) else line for line in lines
+        )
+    return "\n".join([*lines, *(["# EOF"] if is_open else [])]) + "\n"
+
+
+def _lines(hub: Hub) -> Iterator[str]:
+    scene, latest = hub.scene, hub.latest
+    info = {"scenario": scene.scenario.name, "engine": scene.engine}
+    yield from _family(
+        "closlab_run_info", "gauge", "What is run, and on which engine.", [(info, 1)]
+    )
+    rates = [({"link": name}, rate * 1e9) for name, rate in scene.rates.items() if rate]
+    yield from _family(
+        "closlab_link_rate_bytes_per_second", "gauge", "What a direction could carry.", rates
+    )
+    if latest is not None:
+        yield from _of(latest.glance)
+
+
+def _of(glance: Glance) -> Iterator[str]:
+    def ways(field: str, scale: float = 1) -> Samples:
+        return [({"link": n}, getattr(way, field) * scale) for n, way in glance.links.items()]
+
+    dropped: dict[str, int] = {}  # all directions out of a switch tell the same
+    for name, way in glance.links.items():
+        switch = name.partition(">")[0]
+        dropped[switch] = max(dropped.get(switch, 0), way.dropped)
+    messages = glance.messages
+    known = {"done": messages.done, "all": messages.count}
+    at_s: Samples = [({}, glance.time_ns / 1e9)]
+    yield from _family("closlab_time_seconds", "gauge", "The fabric's time.", at_s)
+    over: Samples = [({}, float(glance.is_last))]
+    yield from _family("closlab_run_over", "gauge", "1 if the run is over.", over)
+    for name, kind, about, samples in (
+        (
+            "closlab_queue_bytes",
+            "gauge",
+            "Data that waits to be sent into a direction.",
+            ways("queue_bytes"),
+        ),
+        (
+            "closlab_link_utilisation_ratio",
+            "gauge",
+            "Share of its rate that a direction carried since the glance before.",
+            ways("utilisation"),
+        ),
+        (
+            "closlab_link_paused_ratio",
+            "gauge",
+            "Share of the time since the glance before that its sender stood still.",
+            ways("paused"),
+        ),
+        ("closlab_link_bytes_total", "counter", "Carried by a direction.", ways("bytes")),
+        (
+            "closlab_link_paused_seconds_total",
+            "counter",
+            "How long a direction's sender stood still, its classes added up; the fabric's time.",
+            ways("paused_ns", 1e-9),
+        ),
+        (
+            "closlab_marked_packets_total",
+            "counter",
+            "Packets marked (ECN) as they were sent into a direction.",
+            ways("marked"),
+        ),
+        (
+            "closlab_dropped_packets_total",
+            "counter",
+            "Packets dropped by a node.",
+            [({"node": switch}, float(count)) for switch, count in dropped.items()],
+        ),
+        (
+            "closlab_cable_cut",
+            "gauge",
+            "1 for every cable that is cut.",
+            [({"cable": name}, 1.0) for name in sorted(glance.dead)],
+        ),
+        (
+            "closlab_messages",
+            "gauge",
+            "Messages of the traffic, and those that have arrived.",
+            [({"state": state}, float(n)) for state, n in known.items() if n is not None],
+        ),
+    ):
+        yield from _family(name, kind, about, samples)
+
+
+def _family(name: str, kind: str, about: str, samples: Samples) -> Iterator[str]:
+    found = [f"{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
+    if found:
+        yield f"# HELP {name} {about}"
+        yield f"# TYPE {name} {kind}"
+        yield from found
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,128 @@
+"""A cluster's day: a row a host, a box for each time that a job had it, by how it was slowed.
+
+Below, how many jobs waited when. The lines between rows are those between racks.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from lab.quantity import NANOSECONDS, duration, number, percent, plural
+from lab.results.cluster import ClusterResult, JobOfCluster
+from views.report.kept import KeptRun
+from views.report.palette import INK, MESSAGE, ON, QUEUE, QUEUE_FILL, SERIES, VICTIM
+from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, x_axis
+
+_LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
+_ALL_ROWS = 360.0
+_QUEUE = 52.0
+# How many times as long as alone, on a fabric that never blocks: up to where a colour is used.
+_SLOWED = (
+    (1.2, SERIES[2], "up to 1.2 times as long as alone"),
+    (1.5, MESSAGE, "up to 1.5"),
+    (2.0, SERIES[1], "up to 2"),
+    (float("inf"), VICTIM, "more"),
+)
+
+
+def cluster(run: KeptRun) -> Drawing | None:
+    """Who had which host when."""
+    found = run.result.cluster
+    if found is None or not any(job.pieces for job in found.jobs):
+        return None
+    hosts = {str(host): at for at, host in enumerate(run.fabric.hosts)}
+    height = min(16.0, _ALL_ROWS / len(hosts))
+    top, bottom = 4.0, 4.0 + height * len(hosts)
+    end = max(piece[2] for job in found.jobs for piece in job.pieces)
+    time = linear(end, _LEFT, _RIGHT)
+    drawing = Drawing(0, _told(found))
+    y = top
+    for leaf, together in groupby(run.fabric.hosts, run.fabric.leaf_of):
+        count = len(list(together))
+        drawing.line(0, y, _RIGHT, y)
+        drawing.text(0, y + 11, str(leaf), class_="tick")
+        y += count * height
+    for job in found.jobs:
+        for names, start, over in job.pieces:
+            _piece(drawing, job, sorted(hosts[name] for name in names), (start, over), time, height)
+    most = max(count for _, count in _waiting(found))
+    floor, ceiling = bottom + _QUEUE, bottom + 14
+    queue = Scale(0, max(1, most), floor, ceiling)
+    drawing.text(0, floor, "waiting", class_="tick")
+    drawing.text(_LEFT - 5, ceiling + 8, str(most), text_anchor="end", class_="tick")
+    drawing.line(_LEFT, ceiling, _RIGHT, ceiling)
+    points = _steps(_waiting(found), end, time, queue)
+    drawing.polyline([*points, (_RIGHT, floor), (_LEFT, floor)], fill=QUEUE_FILL)
+    drawing.polyline(points, stroke=QUEUE, stroke_width=1.5)
+    x_axis(drawing, time, floor, "time", NANOSECONDS, top=ceiling)
+    used = {_colour(job): text for job in found.jobs for _, c, text in _SLOWED if c == _colour(job)}
+    entries = [(colour, "", text) for _, colour, text in _SLOWED if colour in used]
+    drawing.height = drawing.legend(floor + _AXIS + FONT + 4, entries) + 6
+    return drawing
+
+
+def _colour(job: JobOfCluster) -> str:
+    slowed = job.slowdown or float("inf")
+    return next(colour for most, colour, _ in _SLOWED if slowed <= most)
+
+
+def _piece(
+    drawing: Drawing,
+    job: JobOfCluster,
+    rows: list[int],
+    span: tuple[int, int],
+    time: Scale,
+    height: float,
+) -> None:
+    """A box for each stretch of rows that are neighbours, the job's name in the tallest."""
+    x, width = time(span[0]), max(0.5, time(span[1]) - time(span[0]) - 0.6)
+    stretches: list[list[int]] = []
+    for row in rows:
+        if stretches and stretches[-1][-1] == row - 1:
+            stretches[-1].append(row)
+        else:
+            stretches.append([row])
+    colour = _colour(job)
+    queued = f", after {duration(job.queued_ns)} in the queue" if job.queued_ns else ""
+    slowed = f", {number(job.slowdown)} times as long as alone" if job.slowdown else ""
+    tip = f"{job.name}: {duration(span[0])} to {duration(span[1])}{slowed}{queued}"
+    places = [
+        (x, 4.0 + each[0] * height + 0.4, width, len(each) * height - 0.8) for each in stretches
+    ]
+    drawing.boxes(places, fill=colour, tip=tip)
+    tallest = max(places, key=lambda place: place[3])
+    if tallest[3] >= 11 and ROOM * width_of(job.name) + 6 < width:
+        middle = tallest[1] + tallest[3] / 2 + 4
+        drawing.text(x + 3, middle, job.name, class_="tick", fill=ON.get(colour, INK))
+
+
+def _waiting(found: ClusterResult) -> list[tuple[int, int]]:
+    """How many jobs have arrived and have not begun, from when on."""
+    changes = [(job.arrived_ns, 1) for job in found.jobs]
+    changes += [(job.started_ns, -1) for job in found.jobs if job.started_ns is not None]
+    count, told = 0, []
+    for at_ns, change in sorted(changes):
+        count += change
+        told.append((at_ns, count))
+    return told
+
+
+def _steps(
+    waiting: list[tuple[int, int]], end: int, time: Scale, queue: Scale
+) -> list[tuple[float, float]]:
+    points, before = [(time(0), queue(0))], 0
+    for at_ns, count in waiting:
+        points += [(time(at_ns), queue(before)), (time(at_ns), queue(count))]
+        before = count
+    return [*points, (time(end), queue(before))]
+
+
+def _told(found: ClusterResult) -> str:
+    """What the picture shows, in words."""
+    said = f"When {plural(len(found.jobs), 'job')} had which hosts"
+    if found.jct_ns and found.queued_ns:
+        said += (
+            f"; from arrival to end half of them took {duration(found.jct_ns.p50)} at most, "
+            f"{duration(found.queued_ns.p50)} of it waiting"
+        )
+    return f"{said}. Jobs had hosts for {percent(found.allocated)} of their time."

@@ -1,0 +1,278 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, permutations
+from pathlib import Path
+
+import yaml
+
+from lab.quantity import duration, percent, size
+from lab.results.cautions import cautions
+from lab.results.result import REPORT, Flows, Result
+from lab.scenario import glossary
+from lab.scenario.lists import lists_of
+from views.report import page, words
+from views.report.again import KEPT_AS, command, made_from, needs_file
+from views.report.differences import since_shipped
+from views.report.figures import PICTURES
+from views.report.kept import KeptRun, read_run
+from views.report.moments import moments
+from views.report.numbers import BY_KEY, FIGURES, Figure, times
+from views.report.page import Panel
+from views.report.paper import PORTRAIT
+from views.report.plots import BINS, Limits
+from views.report.topology import is_large, parts
+
+COMPLETION_TIMES = "Completion times"
+AS_IT_SHIPS = "The scenario as it ships: "
+UNMEASURED = "Not measured"
+_FIRST = (  # what one looks at first
+    "duration_ns",
+    "gpu_utilisation",
+    "drops.total",
+    "pfc.xoff_frames",
+    "flows.fct_ns.max",
+    "collective.busbw_gbps",
+    "roce.retransmitted_packets",
+    "ecn.marked_packets",
+    "flows.fct_ns.p50",
+)
+_MOST_FIRST = 6
+_HEAD = 140.0  # of paper: a page's title, the frame of its story, and the figures below
+_MOST_LINKS = 512  # whose figures are told
+_MOST_LISTS, _MOST_OPEN = 512, 16  # that are told, and that are not folded
+
+
+def write_report(folder: Path) -> Path:
+    """Write a run's report into its folder."""
+    run = read_run(folder)
+    path = folder / REPORT
+    path.write_text(page.document(f"{run.result.scenario.name} · closlab", _body(run)))
+    return path
+
+
+def _body(run: KeptRun) -> Iterator[str]:
+    result, scenario = run.result, run.result.scenario
+    yield page.heading(1, scenario.name)
+    changes = since_shipped(run)
+    about = (AS_IT_SHIPS if changes else "") + scenario.about.strip() if scenario.about else ""
+    here = f"Here with {changes}." if scenario.about and changes else ""
+    yield from (page.paragraph(said, "about") for said in (about, here) if said)
+    doubtful = not result.fidelity.ok or result.ended or any(cautions(result))
+    suspicious = doubtful or result.flows.failed
+    told = words.story(run)
+    yield page.paragraph(told, "story warning" if suspicious else "story")
+    yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
+    shown = panels(run, Limits.of([run]))
+    above = _HEAD + PORTRAIT.text(told, 1.06, inset=24)
+    above += sum(PORTRAIT.text(said) for said in (about, here) if said)
+    yield page.columns([panel for panel in shown if panel.drawing or panel.parts], above)
+    yield from (
+        page.paragraph(f"{panel.title}: {panel.instead}", "about")
+        for panel in shown
+        if not panel.drawing and panel.instead.startswith(UNMEASURED)
+    )
+    yield page.heading(2, "All figures")
+    apply = [figure for figure in FIGURES if figure.of(result) is not None]
+    yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in apply])
+    if result.control:
+        yield page.heading(2, "Routing")
+        yield from (page.paragraph(said, "about") for said in result.control.told())
+    if result.parts:
+        yield page.heading(2, "The parts of the traffic")
+        yield _parts_table(result.parts)
+    yield from _segment_lists(run)
+    is_whole = len(result.links) <= _MOST_LINKS
+    yield page.folded(
+        "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
+    )
+    yield page.folded("The scenario", scenario_text(run))
+    yield meanings()
+    yield footer({scenario.name: run})
+
+
+def _first(result: Result) -> list[Figure]:
+    """The few figures that matter; that nothing was dropped always does."""
+    found = [BY_KEY[key] for key in _FIRST if BY_KEY[key].of(result) or key == "drops.total"]
+    return found[:_MOST_FIRST]
+
+
+def panels(run: KeptRun, limits: Limits) -> list[Panel]:
+    """What there is to see of a run, in the order of looking."""
+    drawn = {name: draw(run, limits) for name, (_, draw) in PICTURES.items()}
+    fabric = drawn["fabric"]
+    unfolded, first = parts(run)
+    return [
+        Panel(
+            "The fabric",
+            fabric,
+            "Each link as two lines, one for each direction; the left one leads upwards."
+            if not is_large(run.fabric)
+            else "Bolder is busier; rest on a cell to read which switch and how much, and click on "
+            "it to unfold its part.",
+            moments=moments(run, fabric) if fabric else "",
+        ),
+        Panel(
+            "The cluster",
+            drawn["cluster"],
+            "A row a host, a box for each time that a job had it; below, how many jobs waited.",
+        ),
+        Panel(
+            "Messages and work",
+            drawn["messages"],
+            "A row a host, a box a message from when it was posted until its last byte had "
+            "arrived, to whom, and how many times as long as alone; rest on one to read more.",
+            instead=_instead(run, "flows"),
+        ),
+        Panel(
+            "The fabric, part by part",
+            None,
+            "A row a switch, a cell a link: above what goes up, below what goes down, and a bar as "
+            "long as the share of the run it stood still. A name unfolds its part.",
+            parts=unfolded,
+            first=first,
+        ),
+        Panel(
+            "Queues, marks and drops",
+            drawn["queues"],
+            "The longest queues of data, named after the link they wait for; below, packets marked "
+            f"and dropped at the same time scale, each bar a {BINS}th of it.",
+            instead=_instead(run, "series"),
+        ),
+        Panel(
+            "Pauses as they climb",
+            drawn["pauses"],
+            "Who stood still and when (a pause storm, if it spreads), a row for each direction, "
+            "below the one whose pause led to it; XOFF and XON are 802.1Qbb's. A packet that would "
+            "lift what a port holds beyond XOFF has its sender stopped.",
+            instead="No direction stood still.",
+        ),
+        Panel(
+            "A buffer and its thresholds",
+            drawn["buffer"],
+            "Of the switch that held most: what is shared, the headroom for what comes after XOFF, "
+            "and the fullest queue of each class, with the threshold that sinks as others fill up.",
+            instead="No buffer was filled to speak of.",
+        ),
+        Panel(
+            COMPLETION_TIMES,
+            drawn["completion"],
+            "The share of messages that were complete within a time.",
+            instead=_instead(run, "flows"),
+        ),
+        Panel(
+            "Load balance",
+            drawn["balance"],
+            "How each switch shared what it sent up; the lines between bars are even shares.",
+        ),
+        Panel("Drops", drawn["drops"], instead="No packet was dropped."),
+        Panel(
+            "Telemetry by hop",
+            drawn["telemetry"],
+            "Of packets that carried telemetry half stayed no longer than the bar, 99 % no longer "
+            "than the line, and none longer than the dot; so with the queues they saw.",
+            instead=_instead(run, "telemetry", is_wanted=bool(run.result.scenario.telemetry.share)),
+        ),
+    ]
+
+
+def _instead(run: KeptRun, measure: str, *, is_wanted: bool = True) -> str:
+    """Why there is nothing to draw."""
+    if is_wanted and not getattr(run.result.scenario.measures, measure):
+        return f"{UNMEASURED}, for measures.{measure} is false."
+    if measure == "series" and run.result.switch == "bmv2":
+        return f"{UNMEASURED}: BMv2 does not tell how its queues are, nor what it has counted when."
+    return "No queue was seen." if measure == "series" else "Nothing to show."
+
+
+def _parts_table(parts: Mapping[str, Flows]) -> str:
+    """How each part of the traffic fared."""
+    rows = [
+        (
+            name,
+            f"{part.completed:,} of {part.count:,}",
+            *((duration(part.fct_ns.p50), duration(part.fct_ns.max)) if part.fct_ns else ("", "")),
+            *((times(part.slowdown.p50), times(part.slowdown.max)) if part.slowdown else ("", "")),
+        )
+        for name, part in parts.items()
+    ]
+    head = ("part", "complete", "median", "longest", "median slowdown", "worst slowdown")
+    return page.table(head, rows)
+
+
+def _segment_lists(run: KeptRun) -> Iterator[str]:
+    """By which switches each list of micro-segments leads; many of them are folded."""
+    hosts = run.fabric.hosts
+    between = ((run.fabric.node(flow.src), run.fabric.node(flow.dst)) for flow in run.flows)
+    pairs = between if run.flows else permutations(hosts, 2)
+    found = [*islice(lists_of(run.result.scenario, pairs), _MOST_LISTS + 1)]
+    if not found:
+        return
+    rows = [
+        (str(each.begins), each.what, each.written, " ".join(map(str, each.way.path)), each.taken)
+        for each in found[:_MOST_LISTS]
+    ]
+    title = (
+        "Segment lists" if len(found) <= _MOST_LISTS else f"The first {_MOST_LISTS} segment lists"
+    )
+    told = page.table(("at", "for what", "list", "by", "taken"), rows, "texts")
+    yield page.folded(title, told) if len(rows) > _MOST_OPEN else page.heading(2, title) + told
+
+
+def links_table(run: KeptRun) -> str:
+    """All directions of all links; of very many the busiest."""
+    by_link = run.result.pfc.by_link
+    rows: list[Sequence[str]] = []
+    links = run.result.links
+    if len(links) > _MOST_LINKS:
+        links = tuple(sorted(links, key=lambda use: -use.bytes)[:_MOST_LINKS])
+    for use in links:
+        pause = by_link.get(use.name)
+        rows.append(
+            (
+                use.name,
+                f"{use.packets:,}",
+                size(use.bytes),
+                percent(use.utilisation),
+                size(use.max_queue_bytes) if use.max_queue_bytes else "",
+                f"{pause.xoff_frames:,}" if pause else "",
+                duration(pause.paused_ns) if pause else "",
+            )
+        )
+    head = ("link", "packets", "carried", "busy", "longest queue", "pause frames", "paused")
+    return page.table(head, rows)
+
+
+def scenario_text(run: KeptRun) -> str:
+    """The scenario in full, defaults included, as it can be run again."""
+    content = run.result.scenario.model_dump(mode="json", exclude_none=True)
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+    return page.preformatted(text)
+
+
+def meanings() -> str:
+    """The words of the field that a report uses, for who meets them first here."""
+    rows = [(f"{w.name} ({w.also})" if w.also else w.name, w.meaning) for w in glossary.WORDS]
+    return page.folded("The words", page.table(("word", "what it means"), rows, "texts"))
+
+
+def footer(runs: Mapping[str, KeptRun]) -> str:
+    """Where the figures of runs come from, each with its name if there are several."""
+    parts = []
+    for name, run in runs.items():
+        said = "Measured by " if len(runs) == 1 else f"{name}: "
+        note = f"with its scenario saved as {KEPT_AS}" if needs_file(run) else ""
+        parts.append(page.paragraph(f"{said}{made_from(run)}. Times are {_whose(run)}."))
+        parts.append(page.again(command(run), note))
+    return f"<footer>{''.join(parts)}</footer>"
+
+
+def _whose(run: KeptRun) -> str:
+    """Whose time it is that passed."""
+    result = run.result
+    whose = "the fabric's own"
+    if result.engine != "sim":
+        whose += f", which passed {result.dilation:,.0f} times slower"
+    return whose
