@@ -9,7 +9,7 @@
 
     closlab.sweep("incast", {"pfc.enabled": [True, False], "seed": range(1, 9)}).table
     closlab.compare("runs/off", "runs/on").report()
-    for glance in closlab.watch("incast", every="10us"): ...  # a run while it lasts
+    for snapshot in closlab.watch("incast", every="10us"): ...  # a run while it lasts
 
 docs/python.md has all of it. What is named in ``__all__`` is public; everything else of closlab,
 the packages it consists of included, is private and may change.
@@ -32,14 +32,13 @@ from lab.api import (
 )
 from lab.errors import CapsuleError, LabError, MissingTool, RunError, ScenarioError
 from lab.progress import Progress
-from lab.results.glance import Glance
+from lab.results.snapshot import Snapshot
 from lab.scenario.model import Scenario
 
 __all__ = [
     "Cancelled",
     "CapsuleError",
     "Comparison",
-    "Glance",
     "LabError",
     "MissingTool",
     "Progress",
@@ -47,6 +46,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Snapshot",
     "Sweep",
     "Watch",
     "compare",
@@ -58,3 +58,5 @@ __all__ = [
     "sweep",
     "watch",
 ]
+
+Glance = Snapshot  # what it was called; goes with the version after this one

@@ -2,7 +2,7 @@
 
     a name, a file, keys ──► Scenario ──► run ────► Run ─────► result, records, report
                                      ├──► sweep ──► Sweep
-                                     └──► watch ──► Watch of glances
+                                     └──► watch ──► Watch of snapshots
                                                     compare ──► Comparison
 
 A run in the simulator is made in this process, one on Mininet in a process of its own, because its
@@ -34,18 +34,18 @@ from lab.machine.paths import alone_in, writable, writing_to
 from lab.progress import Hear, Progress, Told
 from lab.quantity import duration
 from lab.results.cautions import cautions
-from lab.results.glance import Glance
 from lab.results.outcome import Note
 from lab.results.result import Result
+from lab.results.snapshot import Snapshot
 from lab.runs import sweep as sweeps
 from lab.runs.child import run_in_child
 from lab.runs.perform import check, clear, code_of, keeping, simulate
 from lab.runs.run import INTERRUPTED, KEPT
 from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
+from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario, remarks
-from lab.scenario.wishes import Wish
-from views.live.kept import glances as kept_glances
+from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
 from views.live.outside import Outside
 from views.live.pace import nanoseconds, share_of
@@ -53,7 +53,7 @@ from views.report import REPORT, KeptRun, find_runs, read_run, write_comparison,
 from views.report import Comparison as Compared
 from views.report.kept import KeptFlow
 
-_GLANCES = 100  # of a run that nothing holds up, unless asked for more or fewer
+_SNAPSHOTS = 100  # of a run that nothing holds up, unless asked for more or fewer
 Table = Any
 """A pandas.DataFrame where pandas is installed; without it what `records` gives."""
 Said = str | Path | Mapping[str, object] | Scenario
@@ -134,31 +134,31 @@ class Run:
         return _framed(self.report())
 
 
-class Watch(Iterator[Glance]):
-    """A run while it lasts: glances, one after the other; `run` when there are no more.
+class Watch(Iterator[Snapshot]):
+    """A run while it lasts: snapshots, one after the other; `run` when there are no more.
 
     In the simulator time stands still between two of them, on Mininet it does not. Whoever has seen
     enough closes it, as leaving a ``with`` does, which ends the run.
     """
 
-    def __init__(self, glances: Iterator[Glance], wish: Callable[[str], None]) -> None:
-        self._glances = glances
+    def __init__(self, snapshots: Iterator[Snapshot], wish: Callable[[str], None]) -> None:
+        self._snapshots = snapshots
         self._wish = wish
         self.run: Run | None = None
 
-    def __next__(self) -> Glance:
+    def __next__(self) -> Snapshot:
         """The next one."""
-        return next(self._glances)
+        return next(self._snapshots)
 
     def do(self, words: str) -> None:
         """Have something done to the fabric, such as "fail leaf1-spine1", "mend leaf1-spine1" or
-        "lb spray": when the next glance is asked for, so that it is the same in every run; on
+        "lb spray": when the next snapshot is asked for, so that it is the same in every run; on
         Mininet at once."""
         self._wish(words)
 
     def close(self) -> None:
         """End the run, if it is not over."""
-        cast("Generator[Glance]", self._glances).close()
+        cast("Generator[Snapshot]", self._snapshots).close()
 
     def __enter__(self) -> Self:
         return self
@@ -293,7 +293,7 @@ def watch(
     if isinstance(scenario, Run):
         if (engine, set, seed, dilation, p4, out) != ("sim", None, None, None, None, None):
             raise RunError("a run that was kept is as it is: nothing else goes with it but every")
-        watch = Watch(kept_glances(scenario._kept, every_ns or 1), _no_wish)
+        watch = Watch(kept_snapshots(scenario._kept, every_ns or 1), _no_wish)
         watch.run = scenario
         return watch
     chosen = _scenario(scenario, set, seed)
@@ -308,30 +308,30 @@ def watch(
     )
     check(options)
     clear(folder)
-    turns = Lockstep(every_ns or share_of(experiment, _GLANCES))
+    turns = Lockstep(every_ns or share_of(experiment, _SNAPSHOTS))
     outside = Outside(every_ns or 0)
 
-    def simulated() -> Iterator[Glance]:
+    def simulated() -> Iterator[Snapshot]:
         stages = Told(lambda _: None)
-        return turns.glances(
+        return turns.snapshots(
             lambda: simulate(chosen, options, stages, keeping(options, stages), lambda _: turns)
         )
 
-    def emulated() -> Iterator[Glance]:
-        return outside.glances(lambda hear, found: run_in_child(chosen, options, hear, found))
+    def emulated() -> Iterator[Snapshot]:
+        return outside.snapshots(lambda hear, found: run_in_child(chosen, options, hear, found))
 
-    def glances() -> Iterator[Glance]:
+    def snapshots() -> Iterator[Snapshot]:
         yield from simulated() if engine == "sim" else emulated()
         watch.run = Run(folder, holds)
 
     def wish(words: str) -> None:
-        asked = Wish.read(words, experiment.fabric)
+        asked = LiveAction.read(words, experiment.fabric)
         if engine == "sim":
             turns.wishes.append(asked)
         else:
             outside.do(words)
 
-    watch = Watch(glances(), wish)
+    watch = Watch(snapshots(), wish)
     return watch
 
 

@@ -23,7 +23,7 @@ from enum import Enum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from . import layout, mirror, native
+from . import abi_check, layout, native
 from .build import RUNTIME
 from .events import DigestList, Event, IdleTimeout, PacketIn, PortState
 from .objects import (
@@ -331,9 +331,9 @@ def text_function(sink: Callable[[str], None] | None) -> object:
     return native.TextFunction(say)
 
 
-EVENT = mirror.Layouts(RUNTIME / "event.h").of("event_head")
+EVENT = abi_check.Layouts(RUNTIME / "event.h").of("event_head")
 EVENT_PACKET_IN, EVENT_DIGEST, EVENT_IDLE, EVENT_PORT = range(1, 5)
-FRAME = mirror.Layouts(RUNTIME / "port_memory.h").of("memory_frame")
+FRAME = abi_check.Layouts(RUNTIME / "port_memory.h").of("memory_frame")
 READ_BYTES = 1 << 20
 WHOLE = 4  # most packets never stand further back
 
@@ -471,14 +471,15 @@ class Dataplane:
         fd: int | None = None,
         netns: str | None = None,
         ring_bytes: int = LARGE_RING,
-        dues: tuple[int, int] | None = None,
+        arrival_times: tuple[int, int] | None = None,
     ) -> None:
         """Attach an interface by name, an open AF_PACKET socket, or (neither) a port in memory.
 
         `netns` is the path of the network namespace that the interface is in, if it is another.
         A socket belongs to the switch from then on. What comes by it waits in a ring of so many
-        bytes while nobody has time for it. `dues` are two addresses, where it reads when frames
-        that come are due, and where it notes that of those that go (`rt/dues.h`).
+        bytes while nobody has time for it. `arrival_times` are two addresses, where it reads when
+        frames that come are due, and where it notes that of those that go
+        (`rt/arrival_times.h`).
         """
         if not 0 <= number < native.PORTS:
             raise DataplaneError(f"{self.name}: port {number} is not 0 to {native.PORTS - 1}")
@@ -486,8 +487,8 @@ class Dataplane:
             added = self._native.hosted_add_memory_port(self._l, self._sw, number, self._box)
         else:
             port = self._open_interface(interface, fd, netns)
-            if dues is not None:
-                self._native.socket_tell_dues(port, *dues)
+            if arrival_times is not None:
+                self._native.socket_tell_arrival_times(port, *arrival_times)
             added = self._native.hosted_add_socket_port(self._l, self._sw, number, port, ring_bytes)
         if not added:
             code = ctypes.get_errno()

@@ -45,7 +45,7 @@ from finsy.proto import p4i, p4r
 from files import FileError, parse_json, read_bytes
 from switch import dataplane as dp
 from switch.cache import Unbuildable
-from switch.layout import DUES_BYTES
+from switch.layout import ARRIVAL_BYTES
 from switch.p4runtime.device import Device
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.infer import infer_p4info
@@ -105,7 +105,9 @@ class SwitchSettings:
     pcap: Path | None = None
     pcap_ports: Sequence[int] | None = None  # None: all of them
     quiet_ports: Sequence[int] = ()  # by which little comes
-    dues: Mapping[int, Sequence[int]] = field(default_factory=dict)  # places in a file, see Host
+    arrival_times: Mapping[int, Sequence[int]] = field(
+        default_factory=dict
+    )  # places in a file, see Host
     record: Cells = field(default_factory=Cells)
     trace: Callable[[str], None] | None = None
     console_port: int | None = None
@@ -124,7 +126,7 @@ class SwitchSettings:
                 int(k): Link(**_object(v, f"{place}.links.{k}", Link))
                 for k, v in given.get("links", {}).items()
             }
-            given["dues"] = {int(k): v for k, v in given.get("dues", {}).items()}
+            given["arrival_times"] = {int(k): v for k, v in given.get("arrival_times", {}).items()}
             if "record" in given:
                 given["record"] = Cells(**_object(given["record"], f"{place}.record", Cells))
             if given.get("tls") is not None:
@@ -142,16 +144,17 @@ class Host:
         *,
         dilation: float = 1.0,
         record: tuple[Path, float] | None = None,
-        dues: int | None = None,
+        arrival_times: int | None = None,
     ) -> None:
         """Describe switches, and where and how often (in seconds) to record what they hold.
 
-        ``dues`` is an open file in which the ends of cables tell each other when frames are due.
+        ``arrival_times`` is an open file in which the ends of cables tell each other when frames
+        are due.
         """
         self._settings = tuple(settings)
         self._dilation = dilation
         self._record = record
-        self._dues = None if dues is None else _mapped(dues)
+        self._arrival_times = None if arrival_times is None else _mapped(arrival_times)
         self._recorder: Recorder | None = None
         self._loop: dp.Loop | None = None
         self._programs = Programs()
@@ -267,12 +270,12 @@ class Host:
         interface: str,
         usual_bytes: int,
     ) -> None:
-        places = settings.dues.get(number)
-        dues = None
-        if self._dues is not None and places is not None:
-            with _naming(f"switch {settings.name}: dues of port {number}"):
-                dues = _pieces(self._dues, *places)
-        _open_port(plane, settings, number, interface, usual_bytes, dues)
+        places = settings.arrival_times.get(number)
+        arrival_times = None
+        if self._arrival_times is not None and places is not None:
+            with _naming(f"switch {settings.name}: arrival_times of port {number}"):
+                arrival_times = _pieces(self._arrival_times, *places)
+        _open_port(plane, settings, number, interface, usual_bytes, arrival_times)
 
     async def _start_switch(self, settings: SwitchSettings, plane: dp.Dataplane) -> None:
         with _naming(f"switch {settings.name}"):
@@ -327,14 +330,16 @@ def _mapped(file: int) -> mmap.mmap:
     try:
         return mmap.mmap(file, 0)
     except (OSError, ValueError) as error:
-        raise HostError(f"--dues {file}: what is due cannot be told there: {error}") from None
+        raise HostError(
+            f"--arrival-times {file}: what is due cannot be told there: {error}"
+        ) from None
 
 
 def _pieces(file: mmap.mmap, reads: int, notes: int) -> tuple[int, int]:
     """Where in memory the pieces are that stand at two places of a file."""
     at = ctypes.addressof(ctypes.c_char.from_buffer(file))
     for place in (reads, notes):
-        if place % 8 or not 0 <= place <= len(file) - DUES_BYTES:
+        if place % 8 or not 0 <= place <= len(file) - ARRIVAL_BYTES:
             raise ValueError(f"its file of {len(file):,} bytes has none at {place:,}")
     return at + reads, at + notes
 
@@ -352,11 +357,11 @@ def _open_port(
     number: int,
     interface: str,
     usual_bytes: int,
-    dues: tuple[int, int] | None,
+    arrival_times: tuple[int, int] | None,
 ) -> None:
     ring_bytes = QUIET_RING if number in settings.quiet_ports else usual_bytes
     try:
-        plane.add_port(number, interface, ring_bytes=ring_bytes, dues=dues)
+        plane.add_port(number, interface, ring_bytes=ring_bytes, arrival_times=arrival_times)
         link = settings.links.get(number)
         if link is not None:
             _configure_link(plane, number, link)
@@ -512,7 +517,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", type=Path, metavar="FILE", help="what switches hold, over time")
     parser.add_argument("--record-every", type=float, default=0.05, metavar="SECONDS")
     parser.add_argument(
-        "--dues", type=int, metavar="FD", help="where cables' ends tell what is due"
+        "--arrival-times", type=int, metavar="FD", help="where cables' ends tell what is due"
     )
     parser.add_argument("--links-change", action="store_true", help="as standard input says")
     arguments = parser.parse_args(argv)
@@ -524,7 +529,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             read_config(arguments.config),
             dilation=arguments.dilation,
             record=record,
-            dues=arguments.dues,
+            arrival_times=arguments.arrival_times,
         )
         asyncio.run(
             run_until_signal(host, ready=host.say_ready, links_change=arguments.links_change)

@@ -21,7 +21,7 @@ ENTRY_HEAD = 8  # action and position
 COUNTER_BYTES = 16
 TIME_BYTES = 8
 METER_BYTES = 72  # sizeof(struct sw_meter)
-DUES_BYTES = 16_384  # sizeof(struct dues), as its header asserts
+ARRIVAL_BYTES = 16_384  # sizeof(struct arrival_times), as its header asserts
 LINE = 64
 
 

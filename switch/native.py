@@ -6,8 +6,8 @@ import ctypes as c
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .abi_check import compare
 from .build import RUNTIME, runtime_library
-from .mirror import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,7 @@ class Reason(c.Structure):
     _fields_ = [("code", c.c_uint32), ("text", c.c_char_p)]
 
 
-MIRRORS = (Link, Replay, Credit, Queue, Service, PortInfo, BookLine, CableFaults, Reason)
+SHARED_RECORDS = (Link, Replay, Credit, Queue, Service, PortInfo, BookLine, CableFaults, Reason)
 HEADERS = tuple(
     RUNTIME / f"{name}.h" for name in ("base", "books", "cable", "ctl", "hosted", "llr", "sw")
 )
@@ -153,7 +153,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "hosted_read_cells": (c.c_size_t, [P, P, U32, U32, U64, U64, P]),
     "hosted_receive": (U64, [P, P, U32, S, U32, U64]),
     "socket_open": (P, [S, S, c.c_int, P]),
-    "socket_tell_dues": (None, [P, P, P]),
+    "socket_tell_arrival_times": (None, [P, P, P]),
     "hosted_add_socket_port": (B, [P, P, U32, P, U64]),
     "hosted_add_memory_port": (B, [P, P, U32, P]),
     "hosted_remove_port": (None, [P, P, U32]),
@@ -190,7 +190,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
 def runtime() -> c.CDLL:
     """The run-time, built if need be."""
     library = c.CDLL(str(runtime_library()), use_errno=True)
-    compare(MIRRORS, HEADERS)
+    compare(SHARED_RECORDS, HEADERS)
     for name, (result, arguments) in SIGNATURES.items():
         function = getattr(library, name)
         function.restype = result

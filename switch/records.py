@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import layout, mirror
+from . import abi_check, layout
 from .build import RUNTIME
 from .native import ALL, NONE
 from .objects import MatchKind, Objects
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 TO_ACTION, TO_MEMBER, TO_GROUP = range(3)
 BY_PROGRAM = 1
 
-_declared = mirror.Layouts(RUNTIME / "ctl.h")
+_declared = abi_check.Layouts(RUNTIME / "ctl.h")
 HEAD = _declared.of("ctl_head")
 TABLE = _declared.of("ctl_table")
 MEMBER = _declared.of("ctl_member")

@@ -87,8 +87,8 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "intake"),
-    *("mrc_frame", "plan", "requester", "responder", "script", "turns"),
+    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "rx_buffer"),
+    *("mrc_frame", "plan", "requester", "responder", "script", "scheduler"),
     *("uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = (*(CORE / f"{name}.c" for name in _MODULES), *sorted(FOLDER.glob("*.c")))
@@ -212,7 +212,7 @@ class EndpointConfig(_Record):
     window: _Positive | None = None
     ack_every: _Positive | None = None
     reorder: _Natural | None = None
-    many_ways: Annotated[int, Field(ge=0, le=1)] | None = None
+    multipath: Annotated[int, Field(ge=0, le=1)] | None = None
     rto: _Natural | None = None
     rto_first: _Natural | None = None
     retry_limit: _Natural | None = None
@@ -443,8 +443,9 @@ class HostSettings(_Record):
     timeout_ns: _Natural = 0  # fabric time after which to give up; 0: never
     delay_ns: _Natural = 0  # of the cable; 0: there is none, frames go as fast as they may
     notes: Path | None = None  # where it writes down what begins and ends
-    # An open file, and where in it each port reads what is due, and notes it (`switch/rt/dues.h`).
-    dues: tuple[int, ...] = ()
+    # An open file, and where in it each port reads what is due, and notes it
+    # (`switch/rt/arrival_times.h`).
+    arrival_times: tuple[int, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """These settings in the words of the program."""
@@ -452,8 +453,8 @@ class HostSettings(_Record):
             f"host interface={self.interface} dilation={self.dilation} "
             f"timeout={self.timeout_ns} delay={self.delay_ns}"
         )
-        if self.dues:
-            yield f"dues {' '.join(map(str, self.dues))}"
+        if self.arrival_times:
+            yield f"arrival_times {' '.join(map(str, self.arrival_times))}"
         if self.notes is not None:
             yield f"notes {self.notes}"
 
@@ -612,7 +613,7 @@ class EndpointProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for us: we stop it and read its report
-                pass_fds=settings.dues[:1],
+                pass_fds=settings.arrival_times[:1],
             )
         except OSError as error:
             raise EndpointError(f"cannot start the endpoint program: {error}") from None

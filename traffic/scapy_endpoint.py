@@ -81,7 +81,7 @@ class _Settings:
 # What must be so, and what matters only to an adapter that can do more.
 _ONLY = {"transport": "roce", "payload": "pattern", "recovery": "go-back-n"}
 _WITHOUT_EFFECT = (
-    *("ip", "qps", "transfers", "edges", "reorder", "many-ways", "int-port", "base-rtt"),
+    *("ip", "qps", "transfers", "edges", "reorder", "multipath", "int-port", "base-rtt"),
     *(f"{control}-" for control in CONTROLS),  # whose parameters begin so
     *("entropy", "entropies", "last-hop-dscp", "has-trimming", "hops", "seed"),
 )

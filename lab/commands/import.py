@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lab.scenario.bring import bring
+from lab.scenario.import_workload import import_workload
 
 
 def command(
@@ -47,5 +47,5 @@ def command(
     }  # fmt: skip
     folder = Path(f"{file.name.partition('.')[0] or 'trace'}.lab") if out is None else out
     told = {key: value for key, value in extras.items() if value is not None}
-    for line in bring(file, folder, told, topology).lines():
+    for line in import_workload(file, folder, told, topology).lines():
         print(line)

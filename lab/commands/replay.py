@@ -11,7 +11,7 @@ import typer
 from lab.commands.options import GnmiPort, PagePort
 from views.live import server
 from views.live.hub import Scene, recorded
-from views.live.kept import glances, rates
+from views.live.kept import rates, snapshots
 from views.report import find_runs, read_run
 
 
@@ -24,7 +24,7 @@ def command(
     server.require()
     run = read_run(find_runs(folder)[0])
     scene = Scene(run.result.scenario, run.fabric, rates(run), run.result.engine, is_replay=True)
-    with server.serving(recorded(scene, glances(run)), port, gnmi) as address:
+    with server.serving(recorded(scene, snapshots(run)), port, gnmi) as address:
         name = run.result.scenario.name
         print(f"{name} of {folder}, to be played:  {address}", file=sys.stderr)
         print("Ctrl-C ends it.", file=sys.stderr)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from lab.progress import Stages
-from lab.results.glance import Glance
 from lab.results.outcome import Outcome
+from lab.results.snapshot import Snapshot
 from lab.scenario.experiment import Experiment
-from lab.scenario.wishes import Wish
+from lab.scenario.live_actions import LiveAction
 
 ENGINES = ("mininet", "sim")
 SWITCHES = ("soft", "bmv2")  # of the Mininet engine
@@ -50,7 +50,7 @@ class Audience(Protocol):
     def next_ns(self) -> int:
         """When it wants to look, not before it last did."""
 
-    def see(self, glance: Glance) -> Iterable[Wish]:
+    def see(self, snapshot: Snapshot) -> Iterable[LiveAction]:
         """Look; what it would have done to the fabric now. A KeyboardInterrupt ends the run."""
 
 

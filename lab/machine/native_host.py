@@ -9,7 +9,7 @@ from switch import build
 from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
 
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
-# What switches and hosts tell each other beside a cable is laid out in one place (dues.h).
+# What switches and hosts tell each other beside a cable is laid out in one place (arrival_times.h).
 _INCLUDES = ["-iquote", str(build.RUNTIME)]  # of which a digest has the text, not the place
 _FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra"]
 
@@ -35,7 +35,7 @@ def clock_library() -> Path:
 
 
 def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
-    headers = [*sorted(sources[0].parent.rglob("*.h")), build.RUNTIME / "dues.h"]
+    headers = [*sorted(sources[0].parent.rglob("*.h")), build.RUNTIME / "arrival_times.h"]
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
     with building(f"the program '{what}'"):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.results.glance import Message, Messages
+from lab.results.snapshot import Message, Messages
 from topologies import Node
 from traffic.collectives import NEVER, Schedule
 
-_MOST_TRANSFERS = 20_000  # that are looked through at every glance
+_MOST_TRANSFERS = 20_000  # that are looked through at every snapshot
 _MOST_MESSAGES = 64  # that are told of one by one
 
 

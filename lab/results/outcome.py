@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from controller.tables import PRIORITIES
 from lab.quantity import number, size
 from lab.results.telemetry import Tally
+from lab.scenario.live_actions import ByHand
 from lab.scenario.model import Scenario
-from lab.scenario.wishes import ByHand
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import Stand

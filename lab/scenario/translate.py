@@ -363,7 +363,7 @@ def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
     }
 
 
-def _intake(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
+def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
     """How an adapter takes what comes, where that is slower than its link."""
     told = scenario.transport.receive_gbps
     gbps = told.get(host) if isinstance(told, dict) else told
@@ -413,7 +413,7 @@ def endpoint_config(
         recovery=transport.recovery,
         window=transport.window,
         reorder=transport.reorder,
-        many_ways=int(
+        multipath=int(
             scenario.lb.policy not in _BY_HASH if is_uet else scenario.lb.policy in _PER_PACKET
         ),
         rto=transport.longest_rto_ns,
@@ -424,7 +424,7 @@ def endpoint_config(
         **(_uet(scenario, hops) if is_uet else {}),
         cc=values_of(transport, transport.cc),
         base_rtt=round_trip_ns,
-        **_intake(scenario, host, cable, max_frame),
+        **_rx_buffer(scenario, host, cable, max_frame),
         **_credits(scenario, cable, max_frame),
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),

@@ -136,7 +136,7 @@ def is_literal(e: Expr) -> bool:
 class Exprs:
     """Writes expressions, within an action (whose parameters it knows) or elsewhere.
 
-    Late headers (late.py) are asked for where they are used; where there are statements
+    Late headers (lazy_headers.py) are asked for where they are used; where there are statements
     (`has_statements`) those ask for all of a statement ahead of it, once on a way without branches.
     """
 

@@ -23,7 +23,7 @@ def emit_structs(unit: Unit) -> str:
 
 
 def late_functions(unit: Unit) -> list[str]:
-    """For each late header its bit, and what clears it unless that was done; see late.py."""
+    """For each late header its bit, and what clears it if that was not; see lazy_headers.py."""
     program = unit.program
     found: list[str] = []
     for instance, name in unit.late.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..layout import cell_bytes
 from .alike import families
-from .late import late_headers
+from .lazy_headers import late_headers
 from .names import Names
 from .temporaries import SCALARS, StageVariables, Uses, stage_variables, temporaries
 

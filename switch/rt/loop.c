@@ -17,7 +17,7 @@
  * A port whose interface takes no more stalls its queues. Epoll says when it has room again, or it
  * is tried again after RETRY_NS.
  *
- * Where time is dilated, frames are taken in when they are due (dues.h), or else at the instants at which
+ * Where time is dilated, frames are taken in when they are due (arrival_times.h), or else at the instants at which
  * the kernel had them, in this order over all ports, and a switch does first what it was to do before.
  * So a turn that comes late makes nothing late but what should have been handed over meanwhile, and
  * cables are as long as that.
@@ -52,7 +52,7 @@
 #define BUSY_FRAMES 128         /* within BUSY_NS make a port busy */
 #define BUSY_NS 1000000
 #define QUIET_NS 200000         /* without a frame, and a busy port is no longer busy */
-#define GLANCE_NS 20000         /* between two looks at quiet ports while others are busy */
+#define SNAPSHOT_NS 20000         /* between two looks at quiet ports while others are busy */
 #define NEAR_NS 20000           /* nearer deadlines are not slept for */
 #define RETRY_NS 500000         /* until a queueing discipline that was full may not be */
 #define SLEEP_MOST_NS 1000000000
@@ -101,7 +101,7 @@ struct loop {
     struct loop_port **ports, **ready; /* ready: room for as many, that have frames */
     uint32_t n_hosts, n_ports, n_busy, n_waiting;
     uint64_t late[LOOP_LATE_CLASSES];
-    ns_t link_check, glanced; /* wall clock, as the rest */
+    ns_t link_check, looked; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
     ns_t due;   /* the earliest of the frames that wait for it */
     ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
@@ -683,8 +683,8 @@ static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
         return;
     }
     ns_t real = wall();
-    if (real - loop->glanced >= GLANCE_NS) {
-        loop->glanced = real;
+    if (real - loop->looked >= SNAPSHOT_NS) {
+        loop->looked = real;
         ask_epoll(loop, 0);
     }
     if (!had_frames)

@@ -66,8 +66,8 @@ struct socket_port {
     int buffer, buffer_most;  /* bytes of memory they may take */
     int qdisc;                /* see qdisc.h; opened at need */
 
-    struct dues *in, *out; /* or NULL */
-    uint64_t dues_seen;
+    struct arrival_times *in, *out; /* or NULL */
+    uint64_t arrivals_seen;
     ns_t came; /* the next frame, CLOCK_MONOTONIC; 0: not known yet */
     ns_t origin;
     double dilation;
@@ -562,8 +562,8 @@ static bool socket_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     struct socket_port *port = driver;
     if (SW_UNLIKELY(port->wait != SOCKET_GOES))
         return false;
-    if (dues_are_read(port->out))
-        dues_note(port->out, frame, len, port->origin + (ns_t)((double)when * port->dilation));
+    if (arrival_times_are_read(port->out))
+        arrival_note(port->out, frame, len, port->origin + (ns_t)((double)when * port->dilation));
     if (port->n == SEND_BATCH || !port->n_free)
         send_gathered(port);
     if (SW_UNLIKELY(len > port->chunk || !port->n_free))
@@ -629,15 +629,15 @@ static uint64_t socket_missed(void *driver)
 
 static bool socket_is_waited_for(const void *driver)
 {
-    return dues_are_read(((const struct socket_port *)driver)->out);
+    return arrival_times_are_read(((const struct socket_port *)driver)->out);
 }
 
-void socket_tell_dues(struct socket_port *port, struct dues *in, struct dues *out)
+void socket_tell_arrival_times(struct socket_port *port, struct arrival_times *in, struct arrival_times *out)
 {
     port->in = in;
     port->out = out;
     if (in)
-        dues_read(in, &port->dues_seen, true);
+        arrival_read(in, &port->arrivals_seen, true);
 }
 
 void socket_set_clock(struct socket_port *port, ns_t origin, double dilation)
@@ -758,7 +758,7 @@ ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind)
     if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
         return 0;
     if (port->in)
-        port->came = dues_find(port->in, &port->dues_seen, (const uint8_t *)head + head->tp_mac,
+        port->came = arrival_find(port->in, &port->arrivals_seen, (const uint8_t *)head + head->tp_mac,
                                head->tp_snaplen);
     if (!port->came) {
         ns_t stamp = (ns_t)head->tp_sec * 1000000000 + head->tp_nsec;

@@ -18,7 +18,7 @@
 #ifndef SW_PORT_SOCKET_H
 #define SW_PORT_SOCKET_H
 
-#include "dues.h"
+#include "arrival_times.h"
 #include "sw.h"
 
 struct socket_port;
@@ -42,7 +42,7 @@ void socket_close(void *port);
 
 /* Both ends of its cable tell each other when frames are due; either may be NULL. What is due at a time
  * of the switch's is so at `origin` and `dilation` times as long after, by CLOCK_MONOTONIC. */
-void socket_tell_dues(struct socket_port *port, struct dues *in, struct dues *out);
+void socket_tell_arrival_times(struct socket_port *port, struct arrival_times *in, struct arrival_times *out);
 void socket_set_clock(struct socket_port *port, ns_t origin, double dilation);
 /* When the next frame is due, or when the kernel had it if nobody told, by CLOCK_MONOTONIC, which is so much
  * `behind` CLOCK_REALTIME and shows `real`; 0 if none waits. */

@@ -146,7 +146,7 @@ static uint64_t left_aligned(const struct sw_table *t, uint64_t key)
 }
 
 /* The entry that rules where this one does not: the longest prefix shorter than it. */
-static uint32_t prefix_heir(const struct sw_table *t, uint64_t key, uint32_t length)
+static uint32_t covering_prefix(const struct sw_table *t, uint64_t key, uint32_t length)
 {
     unsigned width = t->desc->keys[0].width;
     while (length-- > 0) {
@@ -167,7 +167,7 @@ static uint32_t insert_prefix(struct sw_table *t, const struct sw_match_spec *sp
     t->info[position].prefix = spec->prefix;
     uint64_t aligned = left_aligned(t, key);
     if (!trie_insert(&t->trie, aligned, spec->prefix, position, prefix_length, t)) {
-        uint32_t heir = prefix_heir(t, key, spec->prefix);
+        uint32_t heir = covering_prefix(t, key, spec->prefix);
         trie_remove(&t->trie, aligned, spec->prefix, position, heir);
         give(t, position);
         return TABLE_NONE;
@@ -181,7 +181,7 @@ static void remove_prefix(struct sw_table *t, uint32_t position)
     uint64_t key = table_at(t, position)->key[0];
     uint32_t length = t->info[position].prefix;
     index_remove(&t->index, prefix_hash(key, length), position);
-    trie_remove(&t->trie, left_aligned(t, key), length, position, prefix_heir(t, key, length));
+    trie_remove(&t->trie, left_aligned(t, key), length, position, covering_prefix(t, key, length));
 }
 
 /* Tuple-space search */

@@ -19,8 +19,8 @@ from pyang.repository import FileRepository
 
 import closlab
 from lab.errors import LabError
-from lab.results.glance import Happening, Looker, Messages, rates_of
 from lab.results.outcome import Note
+from lab.results.snapshot import Happening, Looker, Messages, rates_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.waiting import LONG_S
@@ -34,7 +34,7 @@ CUT = "leaf1-spine1"
 
 
 class Source:
-    """A hub, and glances of the test's own making."""
+    """A hub, and snapshots of the test's own making."""
 
     def __init__(self) -> None:
         experiment = Experiment.of(catalogue.load("incast", ()))
@@ -48,8 +48,8 @@ class Source:
     def publish(self, time_ns: int, *notes: Note, dead: frozenset[str] = frozenset()) -> None:
         self.notes |= {note.link: note for note in notes}
         events = [Happening(time_ns, "fault", 'a "quoted" \\ word')]
-        glance = self._looker.look(time_ns, self.notes.values(), Messages(7, 2), events, dead)
-        self.hub.publish(glance)
+        snapshot = self._looker.look(time_ns, self.notes.values(), Messages(7, 2), events, dead)
+        self.hub.publish(snapshot)
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def test_a_hub_remembers_so_many_and_numbers_all(source: Source) -> None:
     assert [f.number for f in hub.since(frames[-3].number)] == [f.number for f in frames[-3:]]
     assert hub.since(10**6) == []
     assert json.loads(json.dumps(frames[0].told(None)))["key"] is True
-    assert closlab.Glance is type(frames[0].glance)
+    assert closlab.Snapshot is type(frames[0].snapshot)
 
 
 # --- YANG ----------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from lab.results.glance import Looker, rates_of
 from lab.results.outcome import Note
+from lab.results.snapshot import Looker, rates_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.waiting import LONG_S

@@ -12,7 +12,7 @@ import yaml
 
 from lab.errors import ScenarioError
 from lab.scenario import catalogue
-from lab.scenario.bring import bring
+from lab.scenario.import_workload import import_workload
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 from tests.traffic.traces.programs import as_chakra, random_program
@@ -113,7 +113,7 @@ def test_a_files_name_says_nothing(name: str, tmp_path: Path) -> None:
     there.mkdir()
     file = there / name.replace("/", "_")
     file.write_text("start_ns,src,dst,bytes\n0,h1,h2,100000\n")
-    brought = bring(file, tmp_path / "lab", {})
+    brought = import_workload(file, tmp_path / "lab", {})
     content = yaml.safe_load(brought.scenario.read_text())
     assert set(content) == {"name", "about", "topology", "link", "buffer", "traffic"}
     assert content["traffic"] == {"kind": "table", "file": file.name}

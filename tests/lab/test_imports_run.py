@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from lab.errors import ScenarioError
-from lab.scenario.bring import bring
+from lab.scenario.import_workload import import_workload
 from lab.scenario.near import FABRICS, WORKLOADS, nearest_kinds
 from tests.lab.simulated import simulate
 from tests.lab.test_fabric_files import drawn, infrastructure, tier, topo
@@ -140,7 +140,7 @@ def brought_and_run(kind: str, seed: int, folder: Path) -> bool:
     (folder / "there").mkdir(parents=True)
     path, extras = MAKERS[kind](Random(seed), folder / "there")
     try:
-        brought = bring(path, folder / "lab", extras)
+        brought = import_workload(path, folder / "lab", extras)
     except ScenarioError as error:
         few = "comes to no message" in error.message or "1 host" in str(error)
         assert few, f"{kind}, seed {seed}: {error}"
@@ -166,14 +166,14 @@ def test_layers_of_one_gpu_each_are_said(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     row = "layer -1 1 NONE 0 1 ALLREDUCE 4000 1 ALLREDUCE 4000 1"
     path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8\n1\n{row}\n")
-    brought = bring(path, tmp_path / "lab", {"gpus": 8})
+    brought = import_workload(path, tmp_path / "lab", {"gpus": 8})
     assert brought.told[-1].startswith("of 2 exchanges 1 are a GPU's with itself: --gpus 16")
     path.write_text(path.read_text().replace("ALLREDUCE", "NONE", 1))
     with pytest.raises(ScenarioError, match="comes to no message") as caught:
-        bring(path, tmp_path / "none", {"gpus": 8})
+        import_workload(path, tmp_path / "none", {"gpus": 8})
     assert "--gpus 16" in str(caught.value.cure)
     assert not (tmp_path / "none").exists()
-    assert "8 x all-reduce ring" in bring(path, tmp_path / "two", {"gpus": 16}).told[1]
+    assert "8 x all-reduce ring" in import_workload(path, tmp_path / "two", {"gpus": 16}).told[1]
 
 
 def test_a_file_that_says_its_gpus_is_changed_by_hand_alone(tmp_path: Path) -> None:
@@ -182,16 +182,16 @@ def test_a_file_that_says_its_gpus_is_changed_by_hand_alone(tmp_path: Path) -> N
     row = "layer -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4000 1"
     path.write_text(f"{head} 8\n1\n{row}\n")
     with pytest.raises(ScenarioError, match="comes to no message") as caught:
-        bring(path, tmp_path / "none", {})
+        import_workload(path, tmp_path / "none", {})
     assert "all_gpus: 16 in its first line would have two" in str(caught.value.cure)
     with pytest.raises(ScenarioError, match="it says all_gpus: 8, and gpus says 16") as caught:
-        bring(path, tmp_path / "none", {"gpus": 16})
+        import_workload(path, tmp_path / "none", {"gpus": 16})
     assert "change all_gpus in the file" in str(caught.value.cure)
     path.write_text(f"{head} 16\n1\n{row}\n")
-    assert "8 x all-reduce ring" in bring(path, tmp_path / "two", {"gpus": 16}).told[1]
+    assert "8 x all-reduce ring" in import_workload(path, tmp_path / "two", {"gpus": 16}).told[1]
     path.write_text(f"{head} 16\n1\n{row.replace('ALLREDUCE 4000', 'NONE 0')}\n")
     with pytest.raises(ScenarioError, match="comes to no message") as caught:
-        bring(path, tmp_path / "none", {})
+        import_workload(path, tmp_path / "none", {})
     assert "nothing in it goes from one rank to another" in str(caught.value.cure)
 
 
@@ -201,13 +201,13 @@ def test_what_an_infrastructure_does_not_describe_is_said_with_where_to(tmp_path
     with pytest.raises(
         ScenarioError, match=r"connections\[0\]: device 'box' is not described"
     ) as no:
-        bring(path, tmp_path / "none", {})
+        import_workload(path, tmp_path / "none", {})
     assert "add a .yaml or .json file" in str(no.value)
     path.write_text(path.read_text().replace("name: gpu", "name: apu"))
     with pytest.raises(
         ScenarioError, match=r"connections\[0\]: there is no instance 'gpu'; .* apu"
     ):
-        bring(path, tmp_path / "none", {})
+        import_workload(path, tmp_path / "none", {})
 
 
 @pytest.mark.parametrize(
@@ -232,11 +232,11 @@ def test_a_refusal_says_what_a_file_is_nearest_to(
     told = nearest_kinds(tmp_path / name, (*WORKLOADS, *FABRICS))
     assert near in told.partition(";")[0] if near else not told
     with pytest.raises(ScenarioError) as caught:
-        bring(tmp_path / name, tmp_path / "lab", {})
+        import_workload(tmp_path / name, tmp_path / "lab", {})
     assert (near or "known: ") in str(caught.value.cure)
 
 
 def test_the_command_is_one_for_a_shell(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("start_ns,src,dst,bytes\n0,h1,h2,100\n")
-    brought = bring(tmp_path / "x.csv", tmp_path / "my lab; rm", {})
+    brought = import_workload(tmp_path / "x.csv", tmp_path / "my lab; rm", {})
     assert f"closlab run '{brought.scenario}'" in brought.lines()[-1]

@@ -15,8 +15,8 @@ import pytest
 
 import closlab
 from lab.machine.speed import processor_slowness
-from lab.results.glance import Looker, rates_of
 from lab.results.outcome import Note
+from lab.results.snapshot import Looker, rates_of
 from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment

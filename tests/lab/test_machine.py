@@ -76,7 +76,7 @@ def test_it_is_measured_again_with_the_precedence_that_programs_of_a_run_have(
         assert os.getsid(pid) == pid
         lent.append(pid)
 
-    monkeypatch.setattr("lab.machine.precedence.lend_precedence", lend)
+    monkeypatch.setattr("lab.machine.sched_priority.lend_sched_priority", lend)
     found = speed._measure_apart()
     assert len(lent) == 1
     assert found.inside == pytest.approx(speed._measure().inside, rel=0.5)

@@ -29,11 +29,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {**found, "result.json": json.dumps(result).encode()}
 
 
-def watched(folder: Path, *args: Any, **words: Any) -> tuple[list[closlab.Glance], closlab.Run]:
+def watched(folder: Path, *args: Any, **words: Any) -> tuple[list[closlab.Snapshot], closlab.Run]:
     watch = closlab.watch(*args, **words, out=folder)
-    glances = list(watch)
+    snapshots = list(watch)
     assert watch.run is not None
-    return glances, watch.run
+    return snapshots, watch.run
 
 
 @pytest.mark.parametrize(
@@ -53,56 +53,56 @@ def test_a_run_is_the_same_watched_or_not(
 ) -> None:
     alone = closlab.run(name, set=changes, out=tmp_path / "alone")
     every_ns = random.Random(name).randrange(700, 9_000)
-    glances, run = watched(tmp_path / "watched", name, set=changes, every=every_ns)
+    snapshots, run = watched(tmp_path / "watched", name, set=changes, every=every_ns)
     assert files_of(run.folder) == files_of(alone.folder), f"every {every_ns} ns"
-    assert [g.is_last for g in glances] == [False] * (len(glances) - 1) + [True]
-    assert all(after.time_ns > before.time_ns for before, after in pairwise(glances))
-    busy = [b.time_ns - a.time_ns for a, b in pairwise(glances) if a.messages.under_way]
+    assert [g.is_last for g in snapshots] == [False] * (len(snapshots) - 1) + [True]
+    assert all(after.time_ns > before.time_ns for before, after in pairwise(snapshots))
+    busy = [b.time_ns - a.time_ns for a, b in pairwise(snapshots) if a.messages.under_way]
     assert sorted(busy)[len(busy) // 2] == every_ns
     assert not [t for t in threading.enumerate() if t.name == "closlab-watched"]
 
 
-def test_glances_are_what_the_run_itself_notes(tmp_path: Path) -> None:
+def test_snapshots_are_what_the_run_itself_notes(tmp_path: Path) -> None:
     """A direction in use is noted every microsecond: the same, read by other code."""
     changes = {**LITTLE, "traffic.bytes": "400KB"}
-    glances, run = watched(tmp_path, "incast", set=changes, every="2us")
+    snapshots, run = watched(tmp_path, "incast", set=changes, every="2us")
     with (run.folder / "timeseries.csv").open() as file:
         noted = {(int(row["time_ns"]), row["link"]): row for row in csv.DictReader(file)}
     compared = 0
-    for before, glance in pairwise(glances):
-        for name, way in glance.links.items():
-            row = noted.get((glance.time_ns, name))
+    for before, snapshot in pairwise(snapshots):
+        for name, way in snapshot.links.items():
+            row = noted.get((snapshot.time_ns, name))
             if row is None:
-                assert way.queue_bytes == 0 or glance.is_last
+                assert way.queue_bytes == 0 or snapshot.is_last
                 continue
             compared += 1
             assert way.queue_bytes == int(row["queue_bytes"])
             assert way.bytes == int(row["bytes"])
             assert way.paused_ns == int(row["paused_ns"])
-            took_ns = glance.time_ns - before.time_ns
+            took_ns = snapshot.time_ns - before.time_ns
             carried = way.bytes - before.links[name].bytes
             assert way.utilisation == pytest.approx(carried * 8 / took_ns / 100)  # 100 Gb/s
     assert compared > 100
-    done = [glance.messages.done for glance in glances]
+    done = [snapshot.messages.done for snapshot in snapshots]
     assert done == sorted(done, key=lambda n: n or 0) and done[-1] == 3
-    for glance in glances:
+    for snapshot in snapshots:
         ended = [
-            f for f in closlab.records(run.flows) if f["start_ns"] + f["fct_ns"] <= glance.time_ns
+            f for f in closlab.records(run.flows) if f["start_ns"] + f["fct_ns"] <= snapshot.time_ns
         ]
-        assert glance.messages.done == len(ended)
+        assert snapshot.messages.done == len(ended)
 
 
 def test_a_kept_run_is_seen_as_it_was_seen_when_it_lasted(tmp_path: Path) -> None:
     live, run = watched(tmp_path, "incast", set=LITTLE, every="1us")
-    again = {glance.time_ns: glance for glance in closlab.watch(closlab.read(run.folder))}
-    both = [(glance, again[glance.time_ns]) for glance in live if glance.time_ns in again]
+    again = {snapshot.time_ns: snapshot for snapshot in closlab.watch(closlab.read(run.folder))}
+    both = [(snapshot, again[snapshot.time_ns]) for snapshot in live if snapshot.time_ns in again]
     assert len(both) > 20
     for one, other in both:
         for name, way in one.links.items():
             assert way[:2] == other.links[name][:2], (one.time_ns, name)
         assert one.messages == other.messages
-    told = [event.what for glance in again.values() for event in glance.events]
-    assert told and told == [event.what for glance in live for event in glance.events]
+    told = [event.what for snapshot in again.values() for event in snapshot.events]
+    assert told and told == [event.what for snapshot in live for event in snapshot.events]
 
 
 def test_what_is_done_by_hand_is_kept_and_can_be_repeated(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_what_is_done_by_hand_is_kept_and_can_be_repeated(tmp_path: Path) -> Non
     hands = {20_000: "fail leaf4-spine1", 60_000: "mend leaf4-spine1"}
     with closlab.watch("incast", set=changes, every="10us", out=tmp_path / "hand") as watch:
         seen = []
-        for glance in watch:
-            seen.append((glance.time_ns, glance.dead))
-            if glance.time_ns in hands:
-                watch.do(hands[glance.time_ns])
+        for snapshot in watch:
+            seen.append((snapshot.time_ns, snapshot.dead))
+            if snapshot.time_ns in hands:
+                watch.do(hands[snapshot.time_ns])
     assert watch.run is not None
     assert {at for at, dead in seen if dead} == {30_000, 40_000, 50_000, 60_000}
     result = watch.run.result
@@ -136,13 +136,13 @@ def test_the_load_balancer_changes_when_it_is_told_to(tmp_path: Path) -> None:
         changes = {"topology.spines": 4, "lb.policy": "ecmp", "traffic": traffic}
         watch = closlab.watch("incast", set=changes, every="5us")
         with watch:
-            glances = []
-            for glance in watch:
-                glances.append(glance)
-                if len(glances) == 2 and hand:
+            snapshots = []
+            for snapshot in watch:
+                snapshots.append(snapshot)
+                if len(snapshots) == 2 and hand:
                     watch.do(hand)
         return sum(
-            way.bytes > 10_000 for name, way in glances[-1].links.items() if ">spine" in name
+            way.bytes > 10_000 for name, way in snapshots[-1].links.items() if ">spine" in name
         )
 
     assert uplinks_used(None) <= 1
@@ -185,34 +185,34 @@ def test_a_time_is_a_time() -> None:
 @pytest.mark.mininet
 def test_a_run_on_mininet_is_watched_and_interfered_with(own_cache: Path, tmp_path: Path) -> None:
     changes = {"traffic.bytes": "1MB", "transport.rto_ns": "500us"}
-    seen: list[closlab.Glance] = []
+    seen: list[closlab.Snapshot] = []
     with closlab.watch("incast", engine="mininet", set=changes, out=tmp_path) as watch:
         with pytest.raises(closlab.RunError, match="not up yet"):
             watch.do("fail leaf4-spine1")
-        for glance in watch:
-            seen.append(glance)
-            if glance.messages.under_way and not glance.dead:
+        for snapshot in watch:
+            seen.append(snapshot)
+            if snapshot.messages.under_way and not snapshot.dead:
                 watch.do("fail leaf4-spine1")
         with pytest.raises(closlab.LabError, match="leaf9"):
             watch.do("fail leaf9-spine1")
-    assert [glance.is_last for glance in seen] == [False] * (len(seen) - 1) + [True]
+    assert [snapshot.is_last for snapshot in seen] == [False] * (len(seen) - 1) + [True]
     assert all(after.time_ns > before.time_ns for before, after in pairwise(seen))
-    done = [glance.messages.done or 0 for glance in seen]
+    done = [snapshot.messages.done or 0 for snapshot in seen]
     assert done == sorted(done) and (done[0], done[-1]) == (0, 7)
-    assert {glance.messages.count for glance in seen} == {7}
-    assert max(way.queue_bytes for glance in seen for way in glance.links.values()) > 10_000
-    assert any("leaf4-spine1" in glance.dead for glance in seen)
+    assert {snapshot.messages.count for snapshot in seen} == {7}
+    assert max(way.queue_bytes for snapshot in seen for way in snapshot.links.values()) > 10_000
+    assert any("leaf4-spine1" in snapshot.dead for snapshot in seen)
     assert watch.run is not None and watch.run.result.engine == "mininet"
     assert {hand.what for hand in watch.run.result.by_hand or ()} == {"fail leaf4-spine1"}
     assert watch.run.result.flows.completed == 7
-    begun = {m.src: m.since_ns for glance in seen for m in glance.messages.under_way}
+    begun = {m.src: m.since_ns for snapshot in seen for m in snapshot.messages.under_way}
     assert set(begun) == {f"h{n}" for n in range(2, 9)}
     assert all(at_ns >= seen[0].time_ns for at_ns in begun.values())
     assert not list(own_cache.glob("*"))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_glances_at_a_lab_are_as_far_apart_as_they_say(
+def test_snapshots_at_a_lab_are_as_far_apart_as_they_say(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whenever somebody looks, before the hosts begin or later; the first one comes at once."""
@@ -236,8 +236,8 @@ def test_glances_at_a_lab_are_as_far_apart_as_they_say(
     seen = []
     for at_ns in looks:
         monkeypatch.setattr(Record, "at_ns", at_ns)
-        if (glance := tail._look()) is not None:
-            seen.append(glance.time_ns)
+        if (snapshot := tail._look()) is not None:
+            seen.append(snapshot.time_ns)
     due: list[int] = []
     for time_ns in (max(0, round((at_ns - since_ns) / dilation)) for at_ns in looks):
         if not due or time_ns >= due[-1] + every_ns:

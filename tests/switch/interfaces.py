@@ -29,7 +29,7 @@ from lab.machine.speed import processor_slowness
 from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
 from switch.host import Host as SwitchHost
 from switch.host import SwitchSettings
-from switch.layout import DUES_BYTES
+from switch.layout import ARRIVAL_BYTES
 from tests.veths import MTU, bring_up, run, veth
 from tests.waiting import LONG_S, SLOWNESS
 
@@ -147,13 +147,13 @@ def wire(folder: Path, *interfaces: str) -> Iterator[Dataplane]:
         yield plane
 
 
-class Dues:
-    """One direction of a cable, as `switch/rt/dues.h` lays it out."""
+class ArrivalTimes:
+    """One direction of a cable, as `switch/rt/arrival_times.h` lays it out."""
 
     NOTED = 1020
 
     def __init__(self) -> None:
-        self.memory = mmap.mmap(-1, DUES_BYTES)
+        self.memory = mmap.mmap(-1, ARRIVAL_BYTES)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
 
     def read(self) -> None:
@@ -253,9 +253,9 @@ def frames_lie_until_they_are_due_and_times_are_exact(folder: Path) -> None:
     dilation, delay_ns, size = 1000, 20_000, 125
     for name in "ab":
         veth(f"{name}0", f"{name}1")
-    came, went = Dues(), Dues()
+    came, went = ArrivalTimes(), ArrivalTimes()
     went.read()
-    silent, unread = Dues(), Dues()
+    silent, unread = ArrivalTimes(), ArrivalTimes()
     program = Program.load(compiled_wire(folder).json, name="wire")
     with (
         Loop(dilation=dilation) as loop,
@@ -263,8 +263,8 @@ def frames_lie_until_they_are_due_and_times_are_exact(folder: Path) -> None:
         closing(Host("a0")) as a,
         closing(Host("b0")) as b,
     ):
-        plane.add_port(0, "a1", dues=(came.address, unread.address))
-        plane.add_port(1, "b1", dues=(silent.address, went.address))
+        plane.add_port(0, "a1", arrival_times=(came.address, unread.address))
+        plane.add_port(1, "b1", arrival_times=(silent.address, went.address))
         plane.configure_port(1, rate_bps=10**9, delay_ns=delay_ns, overhead_bytes=0)
         start_ns = time.monotonic_ns() + 200_000_000
         frames = [frame(size, number) for number in range(20)]
@@ -277,7 +277,7 @@ def frames_lie_until_they_are_due_and_times_are_exact(folder: Path) -> None:
             assert b.receive() == data
             assert time.monotonic_ns() >= at_ns
         arrives_ns = (delay_ns + size * 8) * dilation
-        assert [known for known, _ in went.noted()] == [Dues.known(data) for data in frames]
+        assert [known for known, _ in went.noted()] == [ArrivalTimes.known(data) for data in frames]
         for at_ns, (_, then_ns) in zip(due, went.noted(), strict=True):
             assert abs(then_ns - at_ns - arrives_ns) <= dilation
         b.send(frames[0])  # of which nobody told, and where nobody reads: it is kept

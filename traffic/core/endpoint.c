@@ -65,11 +65,11 @@ const char *ep_config_problem(const struct ep_config *config)
     if (config->ports < 1 || config->ports > EP_PORTS || config->ports & (config->ports - 1))
         return "an adapter has 1, 2, 4 or 8 ports";
     if (config->ports > 1 &&
-        (credit->classes || config->intake.rate || config->storm_from < config->storm_until))
+        (credit->classes || config->rx_buffer.rate || config->storm_from < config->storm_until))
         return "an adapter with several ports knows no credits, is as fast as its links, and sends "
                "no storm";
-    if (intake_problem(&config->intake))
-        return intake_problem(&config->intake);
+    if (rx_buffer_problem(&config->rx_buffer))
+        return rx_buffer_problem(&config->rx_buffer);
     if (cc_problem(config->cc))
         return cc_problem(config->cc);
     if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
@@ -139,8 +139,8 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
     selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
                 (!has_planes || ep->planes);
-    bool intake = intake_init(&ep->intake, &config->intake);
-    if (!intake || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->bitmaps ||
+    bool rx_buffer = rx_buffer_init(&ep->rx_buffer, &config->rx_buffer);
+    if (!rx_buffer || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->bitmaps ||
         !ep->room || !selective || !map) {
         ep_free(ep);
         return NULL;
@@ -163,7 +163,7 @@ void ep_free(struct ep *ep)
             free(ep->uet[i].lists);
         }
     }
-    intake_free(&ep->intake);
+    rx_buffer_free(&ep->rx_buffer);
     for (struct common *next, *each = ep->commons; each; each = next) {
         next = each->next;
         free(each);
@@ -558,11 +558,11 @@ void ep_receive(struct ep *ep, uint8_t port, const uint8_t *frame, uint32_t stor
             ep->counters.rx_credit_grants++;
         else
             ep->counters.rx_foreign_credits++;
-    } else if (!ep->config.intake.rate) {
+    } else if (!ep->config.rx_buffer.rate) {
         take(ep, frame, stored, now);
     } else {
         bool may_be_lost = ep->config.pause_classes && !is_pausable(ep, frame, stored);
-        if (intake_put(&ep->intake, frame, stored, wire, may_be_lost, now))
+        if (rx_buffer_put(&ep->rx_buffer, frame, stored, wire, may_be_lost, now))
             return;
         ep->counters.rx_discards++;
         ep->counters.rx_discards_lossless += ep->config.pause_classes && !may_be_lost;
@@ -573,7 +573,7 @@ void ep_take(struct ep *ep, ns_t now)
 {
     uint32_t stored, wire;
     const uint8_t *frame;
-    while ((frame = intake_take(&ep->intake, now, &stored, &wire)))
+    while ((frame = rx_buffer_take(&ep->rx_buffer, now, &stored, &wire)))
         take(ep, frame, stored, now);
 }
 

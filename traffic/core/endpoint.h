@@ -41,7 +41,7 @@
 #include "cc/cc.h"
 #include "credit.h"
 #include "entropy.h"
-#include "intake.h"
+#include "rx_buffer.h"
 #include "units.h"
 #include "wire.h"
 
@@ -82,7 +82,7 @@ struct ep_config {
     uint32_t window;       /* packets in flight a queue pair */
     uint32_t ack_every;    /* packets between requests for an ACK, beside each message's last */
     ns_t reorder;          /* selective: how long a packet may be overtaken before it counts as lost */
-    bool many_ways;        /* the fabric leads packets of a flow different ways: disorder is usual */
+    bool multipath;        /* the fabric leads packets of a flow different ways: disorder is usual */
     ns_t rto;              /* without progress for this long: send again; 0: never */
     ns_t rto_first;        /* adaptive: a silence's first time-out, each further one twice as long */
     uint32_t retry_limit;  /* time-outs in a row, with neither progress nor a NAK, before it errors */
@@ -91,7 +91,7 @@ struct ep_config {
     uint8_t control_priority; /* of CNPs */
     enum ep_acks acks;
     uint8_t lossless; /* bit i: in the fabric priority i is paused, or goes by credits */
-    struct intake_config intake; /* a host slower than its link */
+    struct rx_buffer_config rx_buffer; /* a host slower than its link */
     uint8_t pause_classes;       /* bit i: priority i is paused while too much waits there */
     uint64_t pause_dscps;        /* bit i: frames of DSCP i are of these classes */
     struct credit_config credit; /* of classes that nobody pauses */

@@ -19,7 +19,7 @@ struct spares_block {
 };
 
 /* Cleared; NULL when memory is short. */
-static void *spares_take(struct spares *spares, size_t bytes)
+static void *pool_alloc(struct spares *spares, size_t bytes)
 {
     if (!spares->first) {
         struct spares_block *block = malloc(sizeof *block + HALVES_AT_ONCE * bytes);
@@ -70,7 +70,7 @@ struct sending *sending(struct ep *ep, struct qp *qp)
 {
     if (qp->out)
         return qp->out;
-    struct sending *out = spares_take(&ep->senders, sizeof *out);
+    struct sending *out = pool_alloc(&ep->senders, sizeof *out);
     if (!out || !make_cc(ep, qp, out)) {
         if (out)
             spares_give(&ep->senders, out);
@@ -88,7 +88,7 @@ struct receiving *receiving(struct ep *ep, struct qp *qp)
 {
     if (qp->in)
         return qp->in;
-    struct receiving *in = spares_take(&ep->receivers, sizeof *in);
+    struct receiving *in = pool_alloc(&ep->receivers, sizeof *in);
     if (in && cc_hears(qp->cc, CC_TELEMETRY) && !(in->echo = calloc(1, sizeof *in->echo))) {
         spares_give(&ep->receivers, in);
         in = NULL;

@@ -6,7 +6,7 @@
  *   host interface=h1-eth0 dilation=250 timeout=2000000000 delay=1000
  *   host interface=h1-eth0,h1-eth1 ...      of an endpoint with several ports, in their order
  *   endpoint ... / qp ... / send ... / receive ... / compute ... / after ...     see script.h
- *   dues FD IN OUT [IN OUT]...   where in an open file dues.h is for what comes by a port, and for what goes
+ *   arrival_times FD IN OUT [IN OUT]...   where in an open file arrival_times.h is for what comes by a port, and for what goes
  *   notes PATH            write down there what begins and ends, for who watches meanwhile
  *   ready                 open the socket
  *   link BPS [PORT]       once it is ready: the link has another rate from now on; 0: there is none
@@ -37,7 +37,7 @@
  * the run with what there is. With a delay the cable is part of the host: a frame is kept until its
  * last bit would have come out at the other end, and then handed over whole. Without, frames go as
  * soon as they may, many at a time. Where whoever is at the other end tells when frames are due, and asks to be
- * told (dues.h), they are handed over as they leave, and wait there. What came without is taken in at the
+ * told (arrival_times.h), they are handed over as they leave, and wait there. What came without is taken in at the
  * instant at which the kernel had it, and all else at its own. So nothing is late but what should have
  * been handed over meanwhile. The kernel would answer RoCE packets with "port unreachable", so a
  * socket nobody reads owns the ports, as an adapter would.
@@ -59,7 +59,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dues.h"
+#include "arrival_times.h"
 #include "script.h"
 #include "uet_wire.h"
 
@@ -109,8 +109,8 @@ struct lane {
     struct frames in; /* of which these are yet to be taken in: */
     ns_t due[BATCH];
     unsigned next, count;
-    struct dues *dues_in, *dues_out; /* or NULL */
-    uint64_t dues_seen;
+    struct arrival_times *arrivals_in, *arrivals_out; /* or NULL */
+    uint64_t arrivals_seen;
     uint64_t lost_on_send, lost; /* lost: on their way to us, and so many were said */
 };
 
@@ -304,9 +304,9 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     wire->frames.vectors[last].iov_len = stored;
     wire->arrives[last] = host->delay ? arrival(host, lane, bytes, at) : at;
     wire->leaves[last] = wire->arrives[last];
-    if (dues_are_read(lane->dues_out)) {
+    if (arrival_times_are_read(lane->arrivals_out)) {
         wire->leaves[last] = at;
-        dues_note(lane->dues_out, frame, stored, host->epoch + wire->arrives[last] * host->dilation);
+        arrival_note(lane->arrivals_out, frame, stored, host->epoch + wire->arrives[last] * host->dilation);
     }
     return true;
 }
@@ -399,8 +399,8 @@ static bool open_lane(struct host *host, struct lane *lane)
     if (!frames_init(&lane->wire.frames, WIRE_MOST) || !frames_init(&lane->in, BATCH) ||
         !lane->in.stamps)
         return refuse(host, "%s", "memory is short");
-    if (lane->dues_in)
-        dues_read(lane->dues_in, &lane->dues_seen, true);
+    if (lane->arrivals_in)
+        arrival_read(lane->arrivals_in, &lane->arrivals_seen, true);
     return fits_interface(host, lane, config);
 }
 
@@ -453,13 +453,13 @@ static bool take_notes(struct host *host, char *path)
     return host->notes || refuse(host, "no notes can be written: %s", strerror(errno));
 }
 
-static bool take_dues(struct host *host, const char *rest)
+static bool take_arrival_times(struct host *host, const char *rest)
 {
     int file, read, port = 0;
     unsigned long long in, out;
     struct stat found;
     if (sscanf(rest, "%d%n", &file, &read) != 1)
-        return refuse(host, "%s", "'dues' needs an open file, and two places in it for each port");
+        return refuse(host, "%s", "'arrival_times' needs an open file, and two places in it for each port");
     uint8_t *all = MAP_FAILED;
     if (!fstat(file, &found))
         all = mmap(NULL, (size_t)found.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -468,14 +468,14 @@ static bool take_dues(struct host *host, const char *rest)
     for (rest += read; sscanf(rest, " %llu %llu%n", &in, &out, &read) == 2; rest += read) {
         struct lane *lane = &host->lanes[port];
         if (port++ == (int)host->ports)
-            return refuse(host, "%s", "'dues' has places for more ports than there are");
-        lane->dues_in = dues_at(all, (uint64_t)found.st_size, in);
-        lane->dues_out = dues_at(all, (uint64_t)found.st_size, out);
-        if (!lane->dues_in || !lane->dues_out)
-            return refuse(host, "%s", "'dues' names a place that its file does not have");
+            return refuse(host, "%s", "'arrival_times' has places for more ports than there are");
+        lane->arrivals_in = arrival_at(all, (uint64_t)found.st_size, in);
+        lane->arrivals_out = arrival_at(all, (uint64_t)found.st_size, out);
+        if (!lane->arrivals_in || !lane->arrivals_out)
+            return refuse(host, "%s", "'arrival_times' names a place that its file does not have");
     }
     if (port != (int)host->ports || rest[strspn(rest, " \n")])
-        return refuse(host, "%s", "'dues' needs two places for each port");
+        return refuse(host, "%s", "'arrival_times' needs two places for each port");
     return true;
 }
 
@@ -537,8 +537,8 @@ static bool take_line(struct host *host, char *line)
         return refuse(host, "the first line is: %s", HOST_LINE);
     if (!strncmp(line, "notes ", 6) && !host->notes)
         return take_notes(host, line + 6);
-    if (!strncmp(line, "dues ", 5) && !host->is_ready)
-        return take_dues(host, line + 5);
+    if (!strncmp(line, "arrival_times ", 14) && !host->is_ready)
+        return take_arrival_times(host, line + 14);
     if (!strcmp(line, "ready\n"))
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
@@ -581,8 +581,8 @@ static ns_t due(const struct host *host, struct lane *lane, unsigned i, uint64_t
 {
     struct msghdr *header = &lane->in.headers[i].msg_hdr;
     uint64_t real = real_now(), at = 0;
-    if (lane->dues_in)
-        at = dues_find(lane->dues_in, &lane->dues_seen, lane->in.slots[i],
+    if (lane->arrivals_in)
+        at = arrival_find(lane->arrivals_in, &lane->arrivals_seen, lane->in.slots[i],
                        lane->in.headers[i].msg_len);
     if (!at) {
         uint64_t stamp = stamp_of(header);
@@ -762,8 +762,8 @@ int main(void)
     if (fine) {
         run(&host);
         for (unsigned port = 0; port < host.ports; port++)
-            if (host.lanes[port].dues_in)
-                dues_read(host.lanes[port].dues_in, &host.lanes[port].dues_seen, false);
+            if (host.lanes[port].arrivals_in)
+                arrival_read(host.lanes[port].arrivals_in, &host.lanes[port].arrivals_seen, false);
         report(&host);
     }
     plan_free(host.script.plan);

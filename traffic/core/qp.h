@@ -1,7 +1,7 @@
 /* The inside of an endpoint, shared by its files and by nobody else.
  *
  *   endpoint.c   making one, taking frames apart, events, counters
- *   turns.c      who sends next, and when to wake
+ *   scheduler.c      who sends next, and when to wake
  *   requester.c  messages out: segments, windows, ACKs and NAKs, time-outs
  *   responder.c  messages in: order, placement, what is owed in return
  *   halves.c     what queue pairs know while they send or receive: made and given back
@@ -214,7 +214,7 @@ struct ep {
     struct heap pace, rto, alarms;
     struct credit credit;
     ns_t storm_next;                       /* when the next frame of a pause storm is due */
-    struct intake intake;
+    struct rx_buffer rx_buffer;
     bool asked;      /* the sender was told to pause, because too much waits to be taken, */
     ns_t asks_again; /* and this is when it has to be told again */
 
@@ -320,7 +320,7 @@ uint32_t frame_close(struct ep *ep, uint8_t *from, uint8_t *end, uint32_t behind
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */
 
-/* turns.c */
+/* scheduler.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now);
 void schedule_notice(struct ep *ep, struct qp *qp, ns_t now);

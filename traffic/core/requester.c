@@ -207,7 +207,7 @@ static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
     }
 }
 
-enum { MANY_WAYS = 4, MOST_PATIENCE = 6, MOST_TRIES = 6 };
+enum { MULTIPATH = 4, MOST_PATIENCE = 6, MOST_TRIES = 6 };
 
 /* How long a packet may be overtaken, by what was measured; `age` is what a packet that is being
  * timed has taken so far. */
@@ -217,8 +217,8 @@ static ns_t wait_by(const struct ep *ep, const struct qp *qp, ns_t age)
     if (ep->config.reorder != EP_REORDER_ADAPTIVE)
         return ep->config.reorder;
     ns_t round_trip = s->round_trip > age ? s->round_trip : age;
-    ns_t by_trips = s->lateness || ep->config.many_ways ? MANY_WAYS * round_trip : round_trip;
-    ns_t by_holes = MANY_WAYS * s->lateness;
+    ns_t by_trips = s->lateness || ep->config.multipath ? MULTIPATH * round_trip : round_trip;
+    ns_t by_holes = MULTIPATH * s->lateness;
     return (by_trips > by_holes ? by_trips : by_holes) << s->patience;
 }
 

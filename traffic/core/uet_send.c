@@ -22,7 +22,7 @@
  * while others go on: neither who is overtaken nor who is silent is lost. There a probe in the class of
  * the data follows whoever is suspected by the same way, behind it in every queue. The answer to that
  * proves it: what left before by that way and has not come never will. Where switches choose ways packet
- * by packet a probe need not be behind it, and only what is MANY_WAYS of the longest round trips older
+ * by packet a probe need not be behind it, and only what is MULTIPATH of the longest round trips older
  * than the probe is lost. Silence proves nothing until PATIENCE of its doublings, or `rto`, are over.
  */
 #include "uet.h"
@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 enum { LEAST_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */,
-       FORGET_OVERTAKING = 64, PATIENCE = 10, MANY_WAYS = 8 };
+       FORGET_OVERTAKING = 64, PATIENCE = 10, MULTIPATH = 8 };
 
 static uint64_t end_of(const struct ep_message *message)
 {
@@ -418,7 +418,7 @@ static uint32_t arrived(struct qp *qp, uint64_t seq)
 /* Whether probes of a way stay behind the data of that way. */
 static bool ways_are_queues(const struct ep *ep, const struct qp *qp)
 {
-    return !ep->config.many_ways && qp_answers_as_data(ep, qp);
+    return !ep->config.multipath && qp_answers_as_data(ep, qp);
 }
 
 /* Send a probe after a packet of a lossless class. */
@@ -442,7 +442,7 @@ static bool suspect(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
 {
     const struct uet *uet = qp->uet;
     const struct uet_sent *record = record_of(uet, seq);
-    if (!ways_are_queues(ep, qp) && now - record->at < MANY_WAYS * uet->round_trip)
+    if (!ways_are_queues(ep, qp) && now - record->at < MULTIPATH * uet->round_trip)
         return false;
     for (unsigned i = 0; i < UET_QUESTIONS; i++) {
         const struct uet_question *question = &uet->questions[i];
@@ -523,7 +523,7 @@ static bool is_found_lost(const struct ep *ep, const struct qp *qp, const struct
     if (!question)
         return record->at + uet->round_trip <= uet->probed_at;
     if (!ways_are_queues(ep, qp))
-        return record->at + MANY_WAYS * uet->round_trip <= question->at;
+        return record->at + MULTIPATH * uet->round_trip <= question->at;
     return record->order < question->order && record->entropy == question->entropy;
 }
 

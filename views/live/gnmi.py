@@ -1,4 +1,4 @@
-"""The latest glance as gNMI has it: Capabilities, Get and Subscribe, for collectors that speak it.
+"""The latest snapshot as gNMI has it: Capabilities, Get and Subscribe, for who speaks that.
 
 A fabric is one target here, whose interfaces are those of all its nodes (`leaf1-eth3`, `h1-eth0`).
 Paths are openconfig's as far as it has any; it has none for what PFC does to a queue, nor for what
@@ -55,17 +55,17 @@ _MODELS = (
 
 def leaves(fabric: Fabric, frame: Frame) -> Leaves:
     """All there is to be told, by its path."""
-    glance = frame.glance
-    found: Leaves = {_path("fabric", "state", "time"): glance.time_ns}
+    snapshot = frame.snapshot
+    found: Leaves = {_path("fabric", "state", "time"): snapshot.time_ns}
     dropped: dict[str, int] = {}
     for link in fabric.links:
         for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
             peer = link.b if node == link.a else link.a
-            out, back = glance.links[link.direction(node)], glance.links[link.direction(peer)]
+            out, back = snapshot.links[link.direction(node)], snapshot.links[link.direction(peer)]
             name = node.interface(port)
             interface = _path("interfaces", ("interface", ("name", name)))
             state = (*interface, ("state", ()))
-            status = "DOWN" if link.name in glance.dead else "UP"
+            status = "DOWN" if link.name in snapshot.dead else "UP"
             found[(*state, ("oper-status", ()))] = status
             counters = (*state, ("counters", ()))
             found[(*counters, ("in-octets", ()))] = back.bytes
@@ -248,7 +248,7 @@ class _Servicer:
             if self._hub.is_over and not any(plan.every_s for plan in plans):
                 return
             if is_news:
-                time.sleep(_LEAST_S)  # glances may come a thousand times a second
+                time.sleep(_LEAST_S)  # snapshots may come a thousand times a second
 
     def _told(
         self,

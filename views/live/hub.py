@@ -1,7 +1,7 @@
-"""Where glances come together and all who want them are served: the page, Prometheus, gNMI.
+"""Where snapshots come together and all who want them are served: the page, Prometheus, gNMI.
 
 A source publishes from a thread of its own; readers take what is new when they like. Nobody waits
-for anybody: a reader that is slow finds fewer glances, and one that is gone is not missed.
+for anybody: a reader that is slow finds fewer snapshots, and one that is gone is not missed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from lab.results.glance import Glance, Happening
+from lab.results.snapshot import Happening, Snapshot
+from lab.scenario.live_actions import cables
 from lab.scenario.model import Scenario
-from lab.scenario.wishes import cables
 from topologies import Fabric
 from views.report.topology import CLASSES, outline
 
-_MOST_CELLS = 3_000_000  # directions in all glances that are remembered
-_MOST_GLANCES = 2_000
+_MOST_CELLS = 3_000_000  # directions in all snapshots that are remembered
+_MOST_SNAPSHOTS = 2_000
 _MANY = 1000  # shares as whole numbers
 
 
@@ -93,39 +93,39 @@ Cells = tuple[int, int, int, int, int]  # queue, busy, paused, marked, dropped
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A glance with its number, and its directions as the page is told of them."""
+    """A snapshot with its number, and its directions as the page is told of them."""
 
     number: int
-    glance: Glance
+    snapshot: Snapshot
     cells: tuple[Cells, ...]
     wall_ns: int  # when it was had, by the machine's calendar
 
     def told(self, before: Frame | None) -> dict[str, Any]:
         """What is new since another; all of it if there was none."""
-        glance = self.glance
+        snapshot = self.snapshot
         earlier = before.cells if before else ((0, 0, 0, 0, 0),) * len(self.cells)
         changed: list[int] = []
         for number, (now, was) in enumerate(zip(self.cells, earlier, strict=True)):
             if now != was:
                 changed += (number, *now)
-        told: dict[str, Any] = {"n": self.number, "t": glance.time_ns, "d": changed}
+        told: dict[str, Any] = {"n": self.number, "t": snapshot.time_ns, "d": changed}
         if before is None:
             told["key"] = True
-        messages = glance.messages
-        if before is None or before.glance.messages != messages:
+        messages = snapshot.messages
+        if before is None or before.snapshot.messages != messages:
             told["m"] = [messages.count, messages.done, [list(m) for m in messages.under_way]]
-        if before is None or before.glance.dead != glance.dead:
-            told["dead"] = sorted(glance.dead)
-        if glance.events:
-            told["e"] = [list(event) for event in glance.events]
-        if glance.is_last:
+        if before is None or before.snapshot.dead != snapshot.dead:
+            told["dead"] = sorted(snapshot.dead)
+        if snapshot.events:
+            told["e"] = [list(event) for event in snapshot.events]
+        if snapshot.is_last:
             told["last"] = True
         return told
 
 
 @dataclass
 class Hub:
-    """The glances of a run so far, the last of them remembered."""
+    """The snapshots of a run so far, the last of them remembered."""
 
     scene: Scene
     hands: Hands = field(default_factory=NoHands)
@@ -135,15 +135,15 @@ class Hub:
     _bells: set[Callable[[], None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        most = max(2, min(_MOST_GLANCES, _MOST_CELLS // max(1, len(self.scene.rates))))
+        most = max(2, min(_MOST_SNAPSHOTS, _MOST_CELLS // max(1, len(self.scene.rates))))
         self._frames = deque(maxlen=most)
 
     @property
     def room(self) -> int:
-        """How many glances are remembered."""
+        """How many snapshots are remembered."""
         return self._frames.maxlen or 0
 
-    def publish(self, glance: Glance) -> None:
+    def publish(self, snapshot: Snapshot) -> None:
         """Add one."""
         cells = tuple(
             (
@@ -153,10 +153,10 @@ class Hub:
                 way.marked,
                 way.dropped,
             )
-            for way in glance.links.values()
+            for way in snapshot.links.values()
         )
         with self._lock:
-            self._frames.append(Frame(self._count, glance, cells, time.time_ns()))
+            self._frames.append(Frame(self._count, snapshot, cells, time.time_ns()))
             self._count += 1
             bells = list(self._bells)
         for ring in bells:
@@ -180,10 +180,10 @@ class Hub:
     def is_over(self) -> bool:
         """Whether there will be no more."""
         latest = self.latest
-        return latest is not None and latest.glance.is_last
+        return latest is not None and latest.snapshot.is_last
 
     def attach(self, ring: Callable[[], None]) -> Callable[[], None]:
-        """Have something called at every glance, by whoever publishes; returns what ends that."""
+        """Have something called at every snapshot, by whoever publishes; returns what ends that."""
         with self._lock:
             self._bells.add(ring)
 
@@ -194,15 +194,15 @@ class Hub:
         return detach
 
 
-def recorded(scene: Scene, glances: Iterable[Glance]) -> Hub:
-    """A hub of a run that is over: as many of its glances as there is room for, evenly."""
+def recorded(scene: Scene, snapshots: Iterable[Snapshot]) -> Hub:
+    """A hub of a run that is over: as many of its snapshots as there is room for, evenly."""
     hub = Hub(scene)
-    found = list(glances)
+    found = list(snapshots)
     stride = -(-len(found) // hub.room) if found else 1
     events: list[Happening] = []
-    for number, glance in enumerate(found, 1):
-        events += glance.events
+    for number, snapshot in enumerate(found, 1):
+        events += snapshot.events
         if number % stride == 0 or number == len(found):
-            hub.publish(replace(glance, events=tuple(events)))
+            hub.publish(replace(snapshot, events=tuple(events)))
             events = []
     return hub

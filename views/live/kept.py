@@ -1,4 +1,4 @@
-"""A run that was kept, as glances: what was noted of it, in the order in which it happened."""
+"""A run that was kept, as snapshots: what was noted of it, in the order in which it happened."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import groupby
 
-from lab.results.glance import Glance, Happening, Looker, Message, Messages
 from lab.results.outcome import Note
+from lab.results.snapshot import Happening, Looker, Message, Messages, Snapshot
 from lab.scenario.faults import dead_at, reroutes, told
 from views.report.kept import KeptFlow, KeptRun
 
 _MOST_MESSAGES = 64
 
 
-def glances(run: KeptRun, every_ns: int = 1) -> Iterator[Glance]:
-    """A glance whenever something was noted, but not sooner than so much after the one before."""
+def snapshots(run: KeptRun, every_ns: int = 1) -> Iterator[Snapshot]:
+    """A snapshot whenever something was noted, but not sooner than so much after the one before."""
     looker = Looker(rates(run))
     messages = _Course(run.flows)
     events = _events(run)

@@ -1,6 +1,6 @@
 """A run in the simulator and somebody who looks at it in turns: a thread each, never both at once.
 
-run ──glance──► queue ──► iterator          virtual time waits while the iterator's user works
+run ──snapshot──► queue ──► iterator          virtual time waits while the iterator's user works
     ◄── go on ────────────┘
 """
 
@@ -10,8 +10,8 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from lab.results.glance import Glance
-from lab.scenario.wishes import Wish
+from lab.results.snapshot import Snapshot
+from lab.scenario.live_actions import LiveAction
 
 
 class Lockstep:
@@ -20,22 +20,22 @@ class Lockstep:
     def __init__(self, every_ns: int) -> None:
         self._every_ns = every_ns
         self.next_ns = every_ns
-        self._seen: queue.SimpleQueue[Glance | BaseException | None] = queue.SimpleQueue()
+        self._seen: queue.SimpleQueue[Snapshot | BaseException | None] = queue.SimpleQueue()
         self._go = threading.Semaphore(0)
         self._is_enough = False
-        self.wishes: list[Wish] = []
+        self.wishes: list[LiveAction] = []
 
-    def see(self, glance: Glance) -> Iterable[Wish]:
+    def see(self, snapshot: Snapshot) -> Iterable[LiveAction]:
         """Hand it over, and wait."""
-        self.next_ns = (glance.time_ns // self._every_ns + 1) * self._every_ns
-        self._seen.put(glance)
+        self.next_ns = (snapshot.time_ns // self._every_ns + 1) * self._every_ns
+        self._seen.put(snapshot)
         self._go.acquire()
         if self._is_enough:
             raise KeyboardInterrupt
         wishes, self.wishes = self.wishes, []
         return wishes
 
-    def glances(self, run: Callable[[], object]) -> Iterator[Glance]:
+    def snapshots(self, run: Callable[[], object]) -> Iterator[Snapshot]:
         """What is seen while it runs, in a thread; closed early, it ends the run."""
 
         def carry_out() -> None:

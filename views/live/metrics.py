@@ -1,4 +1,4 @@
-"""The latest glance as Prometheus reads it: its text format, version 0.0.4, or OpenMetrics.
+"""The latest snapshot as Prometheus reads it: its text format, version 0.0.4, or OpenMetrics.
 
 Names end in their units, base units as Prometheus asks; counts since the run began end in `_total`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lab.results.glance import Glance
+from lab.results.snapshot import Snapshot
 from views.live.hub import Hub
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -61,22 +61,22 @@ def _lines(hub: Hub) -> Iterator[str]:
         "closlab_link_rate_bytes_per_second", "gauge", "What a direction could carry.", rates
     )
     if latest is not None:
-        yield from _of(latest.glance)
+        yield from _of(latest.snapshot)
 
 
-def _of(glance: Glance) -> Iterator[str]:
+def _of(snapshot: Snapshot) -> Iterator[str]:
     def ways(field: str, scale: float = 1) -> Samples:
-        return [({"link": n}, getattr(way, field) * scale) for n, way in glance.links.items()]
+        return [({"link": n}, getattr(way, field) * scale) for n, way in snapshot.links.items()]
 
     dropped: dict[str, int] = {}  # all directions out of a switch tell the same
-    for name, way in glance.links.items():
+    for name, way in snapshot.links.items():
         switch = name.partition(">")[0]
         dropped[switch] = max(dropped.get(switch, 0), way.dropped)
-    messages = glance.messages
+    messages = snapshot.messages
     known = {"done": messages.done, "all": messages.count}
-    at_s: Samples = [({}, glance.time_ns / 1e9)]
+    at_s: Samples = [({}, snapshot.time_ns / 1e9)]
     yield from _family("closlab_time_seconds", "gauge", "The fabric's time.", at_s)
-    over: Samples = [({}, float(glance.is_last))]
+    over: Samples = [({}, float(snapshot.is_last))]
     yield from _family("closlab_run_over", "gauge", "1 if the run is over.", over)
     for name, kind, about, samples in (
         (
@@ -88,13 +88,13 @@ def _of(glance: Glance) -> Iterator[str]:
         (
             "closlab_link_utilisation_ratio",
             "gauge",
-            "Share of its rate that a direction carried since the glance before.",
+            "Share of its rate that a direction carried since the snapshot before.",
             ways("utilisation"),
         ),
         (
             "closlab_link_paused_ratio",
             "gauge",
-            "Share of the time since the glance before that its sender stood still.",
+            "Share of the time since the snapshot before that its sender stood still.",
             ways("paused"),
         ),
         ("closlab_link_bytes_total", "counter", "Carried by a direction.", ways("bytes")),
@@ -120,7 +120,7 @@ def _of(glance: Glance) -> Iterator[str]:
             "closlab_cable_cut",
             "gauge",
             "1 for every cable that is cut.",
-            [({"cable": name}, 1.0) for name in sorted(glance.dead)],
+            [({"cable": name}, 1.0) for name in sorted(snapshot.dead)],
         ),
         (
             "closlab_messages",

@@ -1,7 +1,7 @@
 """A run on Mininet and somebody who looks at it: it has a process of its own, and waits for nobody.
 
 thread ── run_in_child ──► lab                         the lab is found among the running ones,
-caller ◄── glances ─── tail ◄── what it writes down    and watched as by a second terminal
+caller ◄── snapshots ─── tail ◄── what it writes down    and watched as by a second terminal
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from lab.engines.mininet.running import running
 from lab.errors import RunError
 from lab.progress import Hear, Progress
-from lab.results.glance import Glance
+from lab.results.snapshot import Snapshot
 from views.live.tail import Tail, must_tell
 
 _LOOK_S = 0.05
@@ -32,10 +32,10 @@ class Outside:
     def do(self, words: str) -> None:
         """Have something done to the fabric, now."""
         if self._tail is None:
-            raise RunError("the lab is not up yet: ask for a glance first")
+            raise RunError("the lab is not up yet: ask for a snapshot first")
         self._tail.do(words)
 
-    def glances(self, run: Callable[[Hear, Tell], object]) -> Iterator[Glance]:
+    def snapshots(self, run: Callable[[Hear, Tell], object]) -> Iterator[Snapshot]:
         """What is seen of a run that is made in a thread; closed early, it ends the run."""
         failure: list[BaseException] = []
 
@@ -52,7 +52,7 @@ class Outside:
                 thread.join(_LOOK_S)
                 self._look_for_it()
             if self._tail is not None:
-                yield from self._tail.glances(self._enough)
+                yield from self._tail.snapshots(self._enough)
         except BaseException:
             self._enough.set()
             raise

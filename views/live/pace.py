@@ -39,5 +39,5 @@ def round_ns(ns: float) -> int:
 
 
 def share_of(experiment: Experiment, parts: int) -> int:
-    """How long it is until so many glances are had of a run, if nothing holds it up."""
+    """How long it is until so many snapshots are had of a run, if nothing holds it up."""
     return round_ns(experiment.least_ns / parts)

@@ -276,7 +276,7 @@ async def _stream(hub: Hub) -> AsyncIterator[str]:
                     text.append(json.dumps(frame.told(sent), separators=(",", ":")))
                     sent = frame
                 yield "".join(f"data: {each}\n\n" for each in text)
-                if sent is not None and sent.glance.is_last:
+                if sent is not None and sent.snapshot.is_last:
                     yield "event: over\ndata: {}\n\n"
                     return
             await asyncio.sleep(_INTERVAL_S)
@@ -290,6 +290,6 @@ async def _stream(hub: Hub) -> AsyncIterator[str]:
 
 def _merged(frames: list[Frame]) -> list[Frame]:
     """The last of them, with the events of all."""
-    events = tuple(event for frame in frames for event in frame.glance.events)
+    events = tuple(event for frame in frames for event in frame.snapshot.events)
     last = frames[-1]
-    return [replace(last, glance=replace(last.glance, events=events))]
+    return [replace(last, snapshot=replace(last.snapshot, events=events))]

@@ -8,28 +8,28 @@ from collections.abc import Iterable
 
 from lab.errors import LabError
 from lab.quantity import duration
-from lab.results.glance import Glance, rates_of
+from lab.results.snapshot import Snapshot, rates_of
 from lab.scenario.experiment import Experiment
-from lab.scenario.wishes import Wish
+from lab.scenario.live_actions import LiveAction
 from views.live.hub import Hub, Scene
 from views.live.pace import nanoseconds, round_ns, share_of
 
 _USUAL_S = 20.0  # that a run is to last which nobody asked to be slower or faster
-_GLANCES_A_SECOND = 25
-_GLANCES = 400  # of a run as fast as it can be
+_SNAPSHOTS_A_SECOND = 25
+_SNAPSHOTS = 400  # of a run as fast as it can be
 _LONGEST_WAIT_S = 0.5  # where nothing happens for long, time is skipped
 
 
 class Show:
-    """An audience whose glances go to a hub, and whose wishes come from there."""
+    """An audience whose snapshots go to a hub, and whose wishes come from there."""
 
     def __init__(self, experiment: Experiment, pace_ns: int | None) -> None:
         fabric = experiment.fabric
         self._fabric = fabric
-        self._unhurried_ns = share_of(experiment, _GLANCES)
+        self._unhurried_ns = share_of(experiment, _SNAPSHOTS)
         usual_ns = round_ns(experiment.least_ns / _USUAL_S)
         self._pace_ns = usual_ns if pace_ns is None else pace_ns  # 0: as fast as it can
-        self._wishes: list[Wish] = []
+        self._wishes: list[LiveAction] = []
         self._is_stopped = False
         self._news = threading.Event()
         self._last: tuple[float, int] | None = None  # by the wall's clock and the fabric's
@@ -43,16 +43,16 @@ class Show:
     def _interval_ns(self) -> int:
         if not self._pace_ns:
             return self._unhurried_ns
-        return max(1, self._pace_ns // _GLANCES_A_SECOND)
+        return max(1, self._pace_ns // _SNAPSHOTS_A_SECOND)
 
     # --- as an audience --------------------------------------------------------------------------
 
-    def see(self, glance: Glance) -> Iterable[Wish]:
+    def see(self, snapshot: Snapshot) -> Iterable[LiveAction]:
         """Show it, and let time pass."""
-        self.hub.publish(glance)
-        if not glance.is_last:
-            self._wait(glance.time_ns)
-        self.next_ns = glance.time_ns + self._interval_ns
+        self.hub.publish(snapshot)
+        if not snapshot.is_last:
+            self._wait(snapshot.time_ns)
+        self.next_ns = snapshot.time_ns + self._interval_ns
         wishes, self._wishes = self._wishes, []
         return wishes
 
@@ -75,7 +75,7 @@ class Show:
     words = ("lb", "fail", "mend", "drain", "undrain", "pace", "stop", "go")
 
     def do(self, words: str) -> str:
-        """Change the pace, or have it done at the next glance."""
+        """Change the pace, or have it done at the next snapshot."""
         word, _, value = words.partition(" ")
         match word:
             case "stop" | "go":
@@ -88,7 +88,7 @@ class Show:
             case _:
                 if self.hub.is_over:
                     raise LabError("the run is over")
-                self._wishes.append(Wish.read(words, self._fabric))
-                said = f"{words}: done at the next glance."
+                self._wishes.append(LiveAction.read(words, self._fabric))
+                said = f"{words}: done at the next snapshot."
         self._news.set()
         return said

@@ -1,4 +1,4 @@
-"""A lab that runs on Mininet, as glances: from what its switches write down, read from outside.
+"""A lab that runs on Mininet, as snapshots: from what its switches write down, read from outside.
 
 Nothing of it happens in the capsule: a run is the same whoever watches. Times are the fabric's,
 from when the lab was up.
@@ -19,7 +19,7 @@ from lab.engines.mininet.notes import HostNotes
 from lab.engines.mininet.running import JOURNAL, RunningLab, running
 from lab.errors import LabError
 from lab.results.course import Course
-from lab.results.glance import Glance, Happening, Looker, Messages, Way, rates_of
+from lab.results.snapshot import Happening, Looker, Messages, Snapshot, Way, rates_of
 from lab.results.watch import Watch
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
@@ -35,7 +35,7 @@ class Tail:
     """A lab that is watched, and what may be asked of it."""
 
     lab: RunningLab
-    every_ns: int = 0  # of the fabric's time between two glances, at least
+    every_ns: int = 0  # of the fabric's time between two snapshots, at least
     words: tuple[str, ...] = ("lb", "fail", "mend", "drain", "undrain", "traffic")
     hub: Hub = field(init=False)
 
@@ -61,18 +61,18 @@ class Tail:
 
     def follow(self, enough: threading.Event) -> None:
         """Publish what is new until the lab is gone, or somebody has enough."""
-        for glance in self.glances(enough):
-            self.hub.publish(glance)
+        for snapshot in self.snapshots(enough):
+            self.hub.publish(snapshot)
 
-    def glances(self, enough: threading.Event) -> Iterator[Glance]:
+    def snapshots(self, enough: threading.Event) -> Iterator[Snapshot]:
         """What is new, until the lab is gone or somebody has enough."""
         links = dict.fromkeys(self.hub.scene.rates, _IDLE)
         checked = time.monotonic()
         while not enough.wait(_LOOK_S):
-            glance = self._look()
-            if glance is not None:
-                links = dict(glance.links)
-                yield glance
+            snapshot = self._look()
+            if snapshot is not None:
+                links = dict(snapshot.links)
+                yield snapshot
             if time.monotonic() - checked > _LIVES_S:
                 checked = time.monotonic()
                 if not self._is_there():
@@ -80,7 +80,7 @@ class Tail:
         at_ns = self._time(time.monotonic_ns())
         messages = self._messages()
         self._notes.close()
-        yield Glance(at_ns, links, messages, is_last=True)
+        yield Snapshot(at_ns, links, messages, is_last=True)
 
     def _is_there(self) -> bool:
         return any(lab.name == self.lab.name for lab in running())
@@ -88,7 +88,7 @@ class Tail:
     def _time(self, at_ns: int) -> int:
         return max(0, round((at_ns - self._since_ns) / self._dilation))
 
-    def _look(self) -> Glance | None:
+    def _look(self) -> Snapshot | None:
         notes = self._watch.latest()
         at_ns = self._watch.at_ns
         if not notes or at_ns <= self._at_ns or self._is_soon(self._time(at_ns)):
@@ -100,7 +100,7 @@ class Tail:
         return self._looker.look(self._time(at_ns), notes, self._messages(), events, cut)
 
     def _is_soon(self, time_ns: int) -> bool:
-        """Whether the glance before is too near, as they are told: all before the start is one."""
+        """Whether the last snapshot is too near, as they are told: all before the start is one."""
         return self._at_ns > 0 and time_ns < self._time(self._at_ns) + self.every_ns
 
     def _messages(self) -> Messages:

@@ -17,7 +17,7 @@ from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
 from lab.machine.lookout import how_ended, lookout
 from lab.machine.patience import Patience
-from lab.machine.precedence import lend_precedence
+from lab.machine.sched_priority import lend_sched_priority
 from lab.machine.speed import slowness
 from lab.progress import Stage, Stages
 from lab.quantity import duration
@@ -174,7 +174,7 @@ def _start(
                         dilation=dilation,
                         delay_ns=max(1, experiment.settings.host_link.delay_ns),
                         notes=emulation.journal.notes_of(host.name),
-                        dues=_dues(experiment, emulation, host),
+                        arrival_times=_arrival_times(experiment, emulation, host),
                     ),
                     experiment.plan(rank, carries_payload=True),
                     prefix=("mnexec", "-a", str(pids[host.name])),
@@ -182,7 +182,7 @@ def _start(
                 )
             )
         for host, process in hosts.items():
-            lend_precedence(process.pid)
+            lend_sched_priority(process.pid)
             lookout.know(process.pid, f"the endpoint of {host}")
             process.wait_ready()
             for port, rate_bps in experiment.port_rates(host).items():
@@ -192,13 +192,16 @@ def _start(
     return hosts
 
 
-def _dues(experiment: Experiment, emulation: Emulation, host: Node) -> tuple[int, ...]:
+def _arrival_times(experiment: Experiment, emulation: Emulation, host: Node) -> tuple[int, ...]:
     """What a host's program is told of the memory in which it tells what is due."""
-    dues = emulation.switches.setting.dues
-    if dues is None or experiment.scenario.transport.endpoint == "scapy":
+    arrival_times = emulation.switches.setting.arrival_times
+    if arrival_times is None or experiment.scenario.transport.endpoint == "scapy":
         return ()
     ports = experiment.fabric.ports(host)
-    return (dues.file, *(place for port in ports for place in dues.of(host, port)))
+    return (
+        arrival_times.file,
+        *(place for port in ports for place in arrival_times.of(host, port)),
+    )
 
 
 def _patience(host: Node, stages: Stages) -> Callable[[int], GiveUp]:
@@ -357,9 +360,9 @@ class _Course:
             self._show_at = time.monotonic() + _SHOW_S
             seen = self._emulation.switches.watch.gist()
             if seen is not None:
-                (at_ns, glance), (before_ns, before) = seen, self._seen
+                (at_ns, snapshot), (before_ns, before) = seen, self._seen
                 took_ns = (at_ns - before_ns) / self._dilation
-                self._stage.tell(f"{duration(now_ns)}  {glance.told(before, took_ns)}")
+                self._stage.tell(f"{duration(now_ns)}  {snapshot.told(before, took_ns)}")
                 self._seen = seen
 
     def _tell_of_quiet(self) -> None:
@@ -369,9 +372,9 @@ class _Course:
         self._look_at = time.monotonic() + _DOUBT_S
         if (seen := self._emulation.switches.watch.gist()) is None:
             return
-        (at_ns, glance), (since_ns, before) = seen, self._moved
-        if glance.into_hosts != before:
-            self._moved = at_ns, glance.into_hosts
+        (at_ns, snapshot), (since_ns, before) = seen, self._moved
+        if snapshot.into_hosts != before:
+            self._moved = at_ns, snapshot.into_hosts
         elif at_ns - since_ns > _QUIET_S * self._slowness * 1e9:
             self._look_at = math.inf
             self._warn(f"[yellow]{self._quiet(at_ns - since_ns)}[/] It goes on; Ctrl-C ends it.")

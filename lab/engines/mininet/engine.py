@@ -21,8 +21,8 @@ from controller import Punt, Settings
 from lab.engines import RunOptions
 from lab.engines.convergence import astray, strays
 from lab.engines.mininet import endpoints
+from lab.engines.mininet.arrival_times import ArrivalTimes
 from lab.engines.mininet.control import PUNTS_PER_S, ControlPlane, control_interfaces
-from lab.engines.mininet.dues import Dues
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
 from lab.engines.mininet.nics import Nics
@@ -31,8 +31,8 @@ from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
 from lab.machine.certificates import made
 from lab.machine.native_host import endpoint_program
-from lab.machine.precedence import take_precedence
 from lab.machine.program import BuiltProgram, source_in
+from lab.machine.sched_priority import take_sched_priority
 from lab.machine.speed import PROCESSORS, slowness
 from lab.machine.thrift import be_thrifty
 from lab.progress import Stages
@@ -56,7 +56,7 @@ def bring_up(
     experiment: Experiment, options: RunOptions, stages: Stages
 ) -> Iterator[EmulatedFabric]:
     """Emulate it, for as long as the context lasts."""
-    take_precedence()
+    take_sched_priority()
     be_thrifty()
     fabric = experiment.fabric
     is_bgp = experiment.scenario.control.kind == "bgp"
@@ -76,9 +76,9 @@ def bring_up(
             )
             stack.callback(control.stop)
         is_told = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1
-        dues = stack.enter_context(Dues(fabric)) if is_told else None
+        arrival_times = stack.enter_context(ArrivalTimes(fabric)) if is_told else None
         setting = _setting(experiment, options, stages, built, dilation)
-        switches = kind(replace(setting, certificates=certificates, dues=dues))
+        switches = kind(replace(setting, certificates=certificates, arrival_times=arrival_times))
         settings = kind.told(experiment.settings, dilation)
         if is_bgp:
             settings = replace(settings, punt=Punt(1e9 / PUNTS_PER_S / dilation))

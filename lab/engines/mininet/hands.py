@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from controller import ControllerError, Policy, still_taken
 from lab.errors import LabError
 from lab.machine.lookout import lookout
-from lab.scenario.wishes import Wish, cables
+from lab.scenario.live_actions import LiveAction, cables
 from topologies import Link
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Hands:
             with self._lock:
                 return self.nics.plug_in(what)
         fabric = self._emulation.fabric
-        wish = Wish.read(words, fabric)
+        wish = LiveAction.read(words, fabric)
         try:
             if wish.policy is not None:
                 self.balance(wish.policy)

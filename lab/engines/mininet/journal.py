@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from lab.scenario.wishes import ByHand
+from lab.scenario.live_actions import ByHand
 
 NOTES = ".notes"
 _MOST = 200  # events

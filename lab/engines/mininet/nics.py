@@ -28,11 +28,11 @@ from lab.engines.mininet.capsule import hosts_file
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError, RunError
-from lab.machine.lookout import lookout
+from lab.machine.lookout import how_ended, lookout
 from lab.machine.native_host import nic_program
 from lab.machine.patience import Patience
-from lab.machine.precedence import lend_precedence
 from lab.machine.processes import line_of, say, stop
+from lab.machine.sched_priority import lend_sched_priority
 from lab.scenario.experiment import Experiment
 from lab.scenario.keys import nearest
 from topologies import Fabric, Node
@@ -216,7 +216,7 @@ class Nics:
             text=True,
             start_new_session=True,
         )
-        lend_precedence(process.pid)
+        lend_sched_priority(process.pid)
         assert process.stdout is not None
         if line_of(process.stdout, Patience([process.pid])) != "ready":
             stop(process)
@@ -256,4 +256,5 @@ def _carry_out(here: Iterable[str], *commands: str) -> None:
         [*here, "sh", "-c", " && ".join(commands)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise RunError(f"a host could not be given an adapter: {done.stderr.strip()}")
+        why = done.stderr.strip() or f"what sets it up ended{how_ended(done.returncode)}"
+        raise RunError(f"a host could not be given an adapter: {why}")

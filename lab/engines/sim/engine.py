@@ -30,9 +30,9 @@ from lab.results.telemetry import Tally
 from lab.results.ways import way_notes
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Deny, Halt, Pace, Replan, Restart, Spoil, Turn
+from lab.scenario.live_actions import ByHand
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
-from lab.scenario.wishes import ByHand
 from topologies import Node
 
 _SLICE_EVENTS = 200_000  # a tenth of a second's work
@@ -346,10 +346,10 @@ class _Course:
             f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {delivered / took_s / 1e6:.2f} M/s"
         )
         if self._stage.is_watched:
-            (before_ns, before), glance = self._seen, self._simulation.gist()
-            said = glance.told(before, now_ns - before_ns)
+            (before_ns, before), snapshot = self._seen, self._simulation.gist()
+            said = snapshot.told(before, now_ns - before_ns)
             self._stage.tell(f"{done:.0%}  {self._stage.note}{left}\n  {said}")
-            self._seen = now_ns, glance
+            self._seen = now_ns, snapshot
 
 
 def _outcome(

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from lab.engines import Audience
 from lab.engines.sim.simulation import Simulation
 from lab.results.course import Course
-from lab.results.glance import Happening, Looker, Messages, rates_of
+from lab.results.snapshot import Happening, Looker, Messages, rates_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import dead_at, reroutes, told
+from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario
-from lab.scenario.wishes import Wish
 
 
 class Gallery:
@@ -35,9 +35,9 @@ class Gallery:
         """When it wants to look; where nothing happens there is nothing to see."""
         return max(self._audience.next_ns, self._idle_until_ns)
 
-    def look(self, scenario: Scenario, now_ns: int, *, is_last: bool) -> Sequence[Wish]:
+    def look(self, scenario: Scenario, now_ns: int, *, is_last: bool) -> Sequence[LiveAction]:
         """Let it look; what it wishes."""
-        glance = self._looker.look(
+        snapshot = self._looker.look(
             now_ns,
             self._simulation.look(),
             self._messages(),
@@ -47,7 +47,7 @@ class Gallery:
         )
         self._at_ns = now_ns
         self._idle_until_ns = self._simulation.next_ns
-        wishes = list(self._audience.see(glance))
+        wishes = list(self._audience.see(snapshot))
         self._by_hand = [Happening(now_ns, "hand", str(wish), wish.link) for wish in wishes]
         return wishes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.machine.building import building
 from switch import build
-from switch.mirror import compare
+from switch.abi_check import compare
 from traffic.endpoint import CORE
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
@@ -98,8 +98,8 @@ class Wait(c.Structure):
     ]
 
 
-class Glance(c.Structure):
-    """struct net_glance."""
+class Snapshot(c.Structure):
+    """struct net_snapshot."""
 
     _fields_ = [
         ("into_hosts", c.c_uint64),
@@ -111,7 +111,7 @@ class Glance(c.Structure):
     ]
 
 
-MIRRORS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Glance, WayNote, Wait)
+SHARED_RECORDS = (Account, ChannelReport, Sample, Watch, Stock, Pause, Snapshot, WayNote, Wait)
 HEADERS = (FOLDER / "net.h", CORE / "endpoint.h")
 
 P, S, I64, U32, U64, B = c.c_void_p, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64, c.c_bool
@@ -135,7 +135,7 @@ SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "net_pauses": (c.POINTER(Pause), [P, c.POINTER(U64)]),
     "net_next": (U64, [P]),
     "net_look": (None, [P, c.POINTER(Sample)]),
-    "net_glance": (None, [P, c.POINTER(Glance)]),
+    "net_snapshot": (None, [P, c.POINTER(Snapshot)]),
     "net_waits": (U32, [P, c.POINTER(Wait), U32]),
     "net_start": (None, [P]),
     "net_run": (U64, [P, U64, U64]),
@@ -167,7 +167,7 @@ def library() -> c.CDLL:
     with building("the simulator"):
         output = _built(sources, headers)
     loaded = c.CDLL(str(output), use_errno=True)
-    compare(MIRRORS, HEADERS)
+    compare(SHARED_RECORDS, HEADERS)
     for function, (result, arguments) in SIGNATURES.items():
         getattr(loaded, function).restype = result
         getattr(loaded, function).argtypes = arguments

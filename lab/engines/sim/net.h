@@ -140,14 +140,14 @@ ns_t net_next(const struct net *net);
 void net_look(const struct net *net, struct net_sample *notes);
 
 /* How things are now. Of drops only those are seen that net_sample's switches count. */
-struct net_glance {
+struct net_snapshot {
     uint64_t into_hosts; /* bytes, since the simulation began */
     uint64_t queue_bytes; /* the longest queue */
     uint32_t channel;     /* that it waits for */
     uint32_t paused;      /* switches' ports of which a class stands still */
     uint64_t dropped, marked;
 };
-void net_glance(const struct net *net, struct net_glance *glance);
+void net_snapshot(const struct net *net, struct net_snapshot *snapshot);
 
 /* What waits in queues, by where it leaves and where it came in; what is under way in channels, by class,
  * since 0; and what stands still, if it is empty too where that is a host's. */

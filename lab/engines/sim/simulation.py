@@ -250,8 +250,8 @@ class Simulation:
 
     def gist(self) -> Gist:
         """How things are now, in a line."""
-        found = native.Glance()
-        self._native.net_glance(self._net, ctypes.byref(found))
+        found = native.Snapshot()
+        self._native.net_snapshot(self._net, ctypes.byref(found))
         longest = list(self._channels)[found.channel] if found.queue_bytes else None
         return Gist(
             found.into_hosts, longest, found.queue_bytes, found.paused, found.dropped, found.marked

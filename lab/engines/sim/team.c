@@ -20,7 +20,7 @@ struct team {
     struct word round, left; /* left: who still works in this round */
     team_fn work;
     void *context;
-    unsigned size, patience;
+    unsigned size, spins;
     atomic_bool is_over;
     struct member {
         struct team *team;
@@ -39,10 +39,10 @@ static void relax(void)
 }
 
 /* Wait until the word is not `value` any more; what it is then. */
-static unsigned wait_while(struct word *word, unsigned value, unsigned *patience)
+static unsigned wait_while(struct word *word, unsigned value, unsigned *spins)
 {
     unsigned now;
-    for (; *patience > 0; --*patience, relax())
+    for (; *spins > 0; --*spins, relax())
         if ((now = atomic_load_explicit(&word->value, memory_order_acquire)) != value)
             return now;
     atomic_fetch_add(&word->asleep, 1);
@@ -64,8 +64,8 @@ static void *live(void *argument)
     const struct member *member = argument;
     struct team *team = member->team;
     for (unsigned round = 0;;) {
-        unsigned patience = team->patience;
-        round = wait_while(&team->round, round, &patience);
+        unsigned spins = team->spins;
+        round = wait_while(&team->round, round, &spins);
         if (atomic_load(&team->is_over))
             return NULL;
         team->work(team->context, member->number);
@@ -81,7 +81,7 @@ struct team *team_new(unsigned size, team_fn work, void *context)
                        sizeof *team + size * sizeof *team->members))
         return NULL;
     *team = (struct team){.work = work, .context = context, .size = 1};
-    team->patience = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? PATIENCE : 0;
+    team->spins = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? PATIENCE : 0;
     for (; team->size < size; team->size++) {
         struct member *member = &team->members[team->size];
         *member = (struct member){.team = team, .number = team->size};
@@ -100,15 +100,15 @@ static void begin(struct team *team)
     wake(&team->round);
 }
 
-bool team_round(struct team *team, unsigned patience)
+bool team_round(struct team *team, unsigned spins)
 {
     begin(team);
     team->work(team->context, 0);
     unsigned left;
-    patience = team->patience ? patience : 0;
+    spins = team->spins ? spins : 0;
     while ((left = atomic_load_explicit(&team->left.value, memory_order_acquire)) != 0)
-        wait_while(&team->left, left, &patience);
-    return patience > 0 || !team->patience;
+        wait_while(&team->left, left, &spins);
+    return spins > 0 || !team->spins;
 }
 
 void team_free(struct team *team)

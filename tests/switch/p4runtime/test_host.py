@@ -24,7 +24,7 @@ from lab.machine.speed import processor_slowness
 from switch import dataplane as dp
 from switch import host as host_module
 from switch.host import ALL_RINGS, Host, HostError, SwitchSettings, Tls, _ring_bytes
-from switch.layout import DUES_BYTES
+from switch.layout import ARRIVAL_BYTES
 from switch.p4runtime.infer import infer_p4info
 from switch.shims import NAMES, write_shims
 from switch.shims.__main__ import driver_words, switch_words
@@ -199,22 +199,22 @@ def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, mess
     ("bytes_", "places", "message"),
     [
         (0, (0, 0), "what is due cannot be told there"),
-        (1000, (0, 0), "switch s1: dues of port 4: its file of 1,000 bytes has none at 0"),
-        (2 * DUES_BYTES, (0, DUES_BYTES + 8), f"has none at {DUES_BYTES + 8:,}"),
-        (2 * DUES_BYTES, (-8, 0), "has none at -8"),
-        (2 * DUES_BYTES, (0, 4), "has none at 4"),
+        (1000, (0, 0), "switch s1: arrival_times of port 4: its file of 1,000 bytes has none at 0"),
+        (2 * ARRIVAL_BYTES, (0, ARRIVAL_BYTES + 8), f"has none at {ARRIVAL_BYTES + 8:,}"),
+        (2 * ARRIVAL_BYTES, (-8, 0), "has none at -8"),
+        (2 * ARRIVAL_BYTES, (0, 4), "has none at 4"),
     ],
 )
 @asynchronous
 async def test_a_file_too_small_for_what_is_due_is_told(
     bytes_: int, places: tuple[int, int], message: str
 ):
-    file = os.memfd_create("dues")
+    file = os.memfd_create("arrival_times")
     os.truncate(file, bytes_)
-    switch = SwitchSettings(**settings(1, ports={4: "lo"}, dues={4: places}))
+    switch = SwitchSettings(**settings(1, ports={4: "lo"}, arrival_times={4: places}))
     try:
         with pytest.raises(HostError, match=re.escape(message)):
-            await Host([switch], dues=file).start()
+            await Host([switch], arrival_times=file).start()
     finally:
         os.close(file)
 

@@ -39,7 +39,7 @@ def compile_c(sources: Sequence[Path], *flags: str) -> Path:
     Whoever tests in parallel, or again, finds it built.
     """
     options = [*FLAGS, *flags, f"-I{CORE}", "-iquote", str(build.RUNTIME)]
-    headers = (*sorted(CORE.rglob("*.h")), build.RUNTIME / "dues.h")
+    headers = (*sorted(CORE.rglob("*.h")), build.RUNTIME / "arrival_times.h")
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"test-{sources[0].stem}-{build.digest(build.compiler_id(), *options, *texts)}"
     return build.compiled(name, sources, ["-lm"], options)

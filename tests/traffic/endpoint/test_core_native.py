@@ -16,7 +16,7 @@ import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
-from switch.layout import DUES_BYTES
+from switch.layout import ARRIVAL_BYTES
 from tests.traffic.endpoint.star import A, B, ends, receives, sends, unfinished
 from tests.veths import entering, unshare
 from tests.waiting import LONG_S, SLOWNESS
@@ -39,7 +39,7 @@ PATIENT = {"catch_up": round(1e8 * SLOWNESS), "rto": round(1e9 * SLOWNESS)}
 # What is under way has room in an ordinary user's socket, whose program gets no turn for a while.
 FITS = {"window": 16, "ack_every": 4}
 ATTEMPTS = 4
-DUES_AT = 1_032  # in their file: no multiple of any machine's pages
+ARRIVAL_AT = 1_032  # in their file: no multiple of any machine's pages
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def exchange(
     *,
     dilation: int = 1,
     delay_ns: int = 0,
-    dues: int | None = None,
+    arrival_times: int | None = None,
     begun: Callable[[int], object] = lambda _start_ns: None,
     meanwhile: Callable[[Sequence[EndpointProcess]], object] = lambda _hosts: None,
 ) -> tuple[EndpointReport, EndpointReport]:
@@ -122,7 +122,9 @@ def exchange(
                 interface=wire.interfaces[side],
                 dilation=dilation,
                 delay_ns=delay_ns,
-                dues=() if dues is None else (dues, *_dues_of(side)),
+                arrival_times=()
+                if arrival_times is None
+                else (arrival_times, *_arrival_times_of(side)),
             ),
             plans[side],
             prefix=wire.prefix(side),
@@ -143,9 +145,9 @@ def exchange(
     return first, second
 
 
-def _dues_of(side: int) -> tuple[int, int]:
+def _arrival_times_of(side: int) -> tuple[int, int]:
     """Where in their file a side reads what is due, and notes it."""
-    return DUES_AT + side * DUES_BYTES, DUES_AT + (1 - side) * DUES_BYTES
+    return ARRIVAL_AT + side * ARRIVAL_BYTES, ARRIVAL_AT + (1 - side) * ARRIVAL_BYTES
 
 
 def one_way(
@@ -262,16 +264,21 @@ def test_who_gets_no_turn_for_a_while_is_not_late_where_ends_tell_what_is_due(
     def ended(file: int | None, meanwhile: Callable[..., object]) -> list[int | None]:
         reports = exchange(
             *(program, wire, plans),
-            **{"dilation": 100_000, "delay_ns": 1_000, "dues": file, "meanwhile": meanwhile},
+            **{
+                "dilation": 100_000,
+                "delay_ns": 1_000,
+                "arrival_times": file,
+                "meanwhile": meanwhile,
+            },
         )
         if file is not None:
             assert max(reports[0].late) == 0
         return [transfer.end_ns for report in reports for transfer in report.transfers.values()]
 
     def measure() -> None:
-        file = os.memfd_create("dues")
+        file = os.memfd_create("arrival_times")
         with closing_file(file):
-            os.truncate(file, DUES_AT + 2 * DUES_BYTES)
+            os.truncate(file, ARRIVAL_AT + 2 * ARRIVAL_BYTES)
             assert ended(file, disturb) == ended(file, lambda _hosts: None)
 
     attempt(measure)
@@ -431,12 +438,14 @@ def test_one_that_died_before_it_was_told_is_said_and_cleared_away() -> None:
 
 def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> None:
     def complaint(
-        interface: str, config: EndpointConfig, dues: tuple[int, ...] = (), bytes_: int = 0
+        interface: str, config: EndpointConfig, arrival_times: tuple[int, ...] = (), bytes_: int = 0
     ) -> str:
         plan = one_way(config, [1])[0]
-        file = os.memfd_create("dues")
+        file = os.memfd_create("arrival_times")
         os.truncate(file, bytes_)
-        settings = HostSettings(interface=interface, dues=(file, *dues) if dues else ())
+        settings = HostSettings(
+            interface=interface, arrival_times=(file, *arrival_times) if arrival_times else ()
+        )
         with (
             closing_file(file),
             EndpointProcess(program, settings, plan, prefix=wire.prefix(0)) as host,
@@ -450,10 +459,10 @@ def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> No
     assert "ip link set va mtu" in complaint("va", good.model_copy(update={"mtu": 9216}))
     assert "multiple of 8" in complaint("va", good.model_copy(update={"mtu": 4001}))
     assert "what is due cannot be told" in complaint("va", good, (0, 0))
-    for places, bytes_ in (((0, DUES_BYTES), DUES_BYTES), ((0, 0), 100), ((8, 4), 1 << 20)):
+    for places, bytes_ in (((0, ARRIVAL_BYTES), ARRIVAL_BYTES), ((0, 0), 100), ((8, 4), 1 << 20)):
         assert "a place that its file does not have" in complaint("va", good, places, bytes_)
-    assert "two places for each port" in complaint("va", good, (0,), DUES_BYTES)
-    assert "more ports than there are" in complaint("va", good, (0, 0, 0, 0), DUES_BYTES)
+    assert "two places for each port" in complaint("va", good, (0,), ARRIVAL_BYTES)
+    assert "more ports than there are" in complaint("va", good, (0, 0, 0, 0), ARRIVAL_BYTES)
     with pytest.raises(EndpointError, match="cannot start"):
         EndpointProcess(Path("/nowhere"), HostSettings(interface="va"), one_way(good, [1])[0])
 

@@ -76,7 +76,7 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
         # Of two worlds in five one class is said to lose nothing, though faults take from it too.
         acks="lossless" if seed % 5 < 2 else "control",
         lossless=1 << 3 if seed % 5 < 2 else 0,
-        many_ways=int(seed % 5 == 1),
+        multipath=int(seed % 5 == 1),
     )
     cc = rng.choice(CCS)
     if seed % 3 == 2:

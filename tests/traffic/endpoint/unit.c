@@ -11,7 +11,7 @@
  *   ack NS ACKED NEXT OWN HOPS [QUEUE UTILISATION MBPS]...
  *                              an ACK with what hops wrote, their rates if OWN is 1
  *   may BYTES                  whether it may send so much
- *   intake BPS ROOM XOFF XON   start a receive buffer afresh
+ *   rx_buffer BPS ROOM XOFF XON   start a receive buffer afresh
  *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
  *   take NS                    prints what has been taken by then, and how the buffer is
  */
@@ -20,7 +20,7 @@
 
 #include "cc/cc.h"
 #include "icrc.h"
-#include "intake.h"
+#include "rx_buffer.h"
 
 static void print_crc(const char *hex)
 {
@@ -167,41 +167,41 @@ static bool feed(const char *line, struct cc *cc)
     return true;
 }
 
-static void print_put(struct intake *intake, ns_t now, uint32_t stored, uint32_t wire, int byte,
+static void print_put(struct rx_buffer *rx_buffer, ns_t now, uint32_t stored, uint32_t wire, int byte,
                       bool may_be_lost)
 {
     uint8_t *frame = malloc(stored); /* of its own, so that reading past it shows */
     memset(frame, byte, stored);
-    printf("%d\n", intake_put(intake, frame, stored, wire, may_be_lost, now));
+    printf("%d\n", rx_buffer_put(rx_buffer, frame, stored, wire, may_be_lost, now));
     free(frame);
 }
 
-static void print_taken(struct intake *intake, ns_t now)
+static void print_taken(struct rx_buffer *rx_buffer, ns_t now)
 {
     uint32_t stored, wire;
-    for (const uint8_t *frame; (frame = intake_take(intake, now, &stored, &wire));) {
+    for (const uint8_t *frame; (frame = rx_buffer_take(rx_buffer, now, &stored, &wire));) {
         bool whole = true;
         for (uint32_t i = 0; i < stored; i++)
             whole = whole && frame[i] == frame[0];
         printf("%u:%u:%d ", stored, wire, whole ? frame[0] : -1);
     }
-    printf("%u %d\n", intake->held, intake->full_enough);
+    printf("%u %d\n", rx_buffer->held, rx_buffer->full_enough);
 }
 
-static bool read_intake(const char *line, struct intake *intake)
+static bool read_rx_buffer(const char *line, struct rx_buffer *rx_buffer)
 {
-    struct intake_config config = {0};
+    struct rx_buffer_config config = {0};
     unsigned long long at;
     unsigned stored, wire, byte, may_be_lost;
-    if (sscanf(line, "intake %lu %u %u %u", &config.rate, &config.room, &config.xoff,
+    if (sscanf(line, "rx_buffer %lu %u %u %u", &config.rate, &config.room, &config.xoff,
                &config.xon) == 4) {
-        intake_free(intake);
-        if (intake_problem(&config) || !intake_init(intake, &config))
+        rx_buffer_free(rx_buffer);
+        if (rx_buffer_problem(&config) || !rx_buffer_init(rx_buffer, &config))
             exit(2);
     } else if (sscanf(line, "put %llu %u %u %u %u", &at, &stored, &wire, &byte, &may_be_lost) == 5) {
-        print_put(intake, at, stored, wire, (int)byte, may_be_lost);
+        print_put(rx_buffer, at, stored, wire, (int)byte, may_be_lost);
     } else if (sscanf(line, "take %llu", &at) == 1) {
-        print_taken(intake, at);
+        print_taken(rx_buffer, at);
     } else {
         return false;
     }
@@ -210,13 +210,13 @@ static bool read_intake(const char *line, struct intake *intake)
 
 int main(void)
 {
-    struct intake intake = {0};
+    struct rx_buffer rx_buffer = {0};
     struct cc *cc = NULL;
     char *line = NULL;
     size_t room = 0;
 
     while (getline(&line, &room, stdin) > 0) {
-        if (read_intake(line, &intake))
+        if (read_rx_buffer(line, &rx_buffer))
             continue;
         if (!strncmp(line, "crc ", 4)) {
             print_crc(line + 4);
@@ -230,7 +230,7 @@ int main(void)
         }
     }
     free(cc);
-    intake_free(&intake);
+    rx_buffer_free(&rx_buffer);
     free(line);
     return 0;
 }

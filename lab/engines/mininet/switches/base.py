@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from controller import LinkSpec, Settings, SwitchPlan, Target, Tls, read_plans
-from lab.engines.mininet.dues import Dues
+from lab.engines.mininet.arrival_times import ArrivalTimes
 from lab.errors import RunError
 from lab.machine.certificates import Certificates
 from lab.machine.patience import Still
@@ -50,7 +50,7 @@ class Setting:
     reports: bool = False  # whether each has a cable for telemetry reports
     controls: Callable[[Node], Mapping[int, str]] = lambda _: {}  # ports for its own control plane
     seed_of: Callable[[Node], int] = lambda _: 1
-    dues: Dues | None = None  # none: whoever sends keeps frames until they are due
+    arrival_times: ArrivalTimes | None = None  # none: whoever sends keeps frames until they are due
     certificates: Certificates | None = None  # none: P4Runtime is spoken in the clear
     still: Still = lambda *_: None  # hears what takes long
 

@@ -15,8 +15,8 @@ from controller import LinkSpec
 from lab.errors import RunError
 from lab.machine.lookout import lookout
 from lab.machine.patience import Patience, Still
-from lab.machine.precedence import lend_precedence
 from lab.machine.processes import last_line, line_of, say, stop
+from lab.machine.sched_priority import lend_sched_priority
 from lab.machine.thrift import THRIFTY
 from lab.scenario.faults import Spoil
 
@@ -56,7 +56,7 @@ class Hosted:
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
                 pass_fds=files,
             )
-        lend_precedence(self._process.pid)
+        lend_sched_priority(self._process.pid)
         lookout.know(self._process.pid, f"the process of the {self._what}")
         assert self._process.stdout is not None
         if (

@@ -53,19 +53,19 @@ class SoftSwitches(Switches):
                     port: link_of(setting.cable(switch, port))
                     for port in setting.fabric.ports(switch)
                 },
-                **_dues(setting, switch),
+                **_arrival_times(setting, switch),
                 **setting.capture(switch, setting.interfaces(switch)),
                 "record": cells_of(setting.fabric, switch),
             }
             for target, switch in zip(self.targets, setting.fabric.switches, strict=True)
         ]
         record = ("--record", str(self.watch.path), "--record-every", str(self._interval_s))
-        dues = setting.dues
-        if dues is None:
+        arrival_times = setting.arrival_times
+        if arrival_times is None:
             self._hosted.start(switches, setting.dilation, record)
         else:
-            words = (*record, "--dues", str(dues.file))
-            self._hosted.start(switches, setting.dilation, words, (dues.file,))
+            words = (*record, "--arrival-times", str(arrival_times.file))
+            self._hosted.start(switches, setting.dilation, words, (arrival_times.file,))
         return f"{len(self.targets)} in one process"
 
     @property
@@ -124,11 +124,15 @@ class SoftSwitches(Switches):
         self._hosted.stop()
 
 
-def _dues(setting: Setting, switch: Node) -> dict[str, dict[int, tuple[int, int]]]:
+def _arrival_times(setting: Setting, switch: Node) -> dict[str, dict[int, tuple[int, int]]]:
     """Where each port's ends tell what is due."""
-    if setting.dues is None:
+    if setting.arrival_times is None:
         return {}
-    return {"dues": {port: setting.dues.of(switch, port) for port in setting.fabric.ports(switch)}}
+    return {
+        "arrival_times": {
+            port: setting.arrival_times.of(switch, port) for port in setting.fabric.ports(switch)
+        }
+    }
 
 
 def _tls(setting: Setting) -> dict[str, dict[str, str]]:

@@ -74,7 +74,9 @@ class _Part:
         return {**self.section, **{key: names[file] for key, file in self.named.items()}}
 
 
-def bring(path: Path, out: Path, extras: dict[str, Any], topology: Path | None = None) -> Brought:
+def import_workload(
+    path: Path, out: Path, extras: dict[str, Any], topology: Path | None = None
+) -> Brought:
     """Look at a file, and write a scenario with the file beside it; ``extras``: keys it needs.
 
     ``topology``: the file of the fabric to run on, if it is to be none of the lab's. What is

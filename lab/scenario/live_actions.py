@@ -32,14 +32,14 @@ class ByHand(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LiveAction:
     """One of them, which this fabric can be granted."""
 
     word: str
     value: str  # a policy, or a cable between switches
 
     @classmethod
-    def read(cls, text: str, fabric: Fabric) -> Wish:
+    def read(cls, text: str, fabric: Fabric) -> LiveAction:
         """From its words, checked."""
         word, _, value = text.strip().partition(" ")
         match word:

@@ -17,7 +17,7 @@ def test_frames_come_out_as_they_went_in_and_when_they_are_due(unit: Path, seed:
     room = draw.randrange(2_000, 200_000)
     xoff = draw.randrange(1, room)
     xon = draw.randrange(0, xoff + 1)
-    lines, expected = [f"intake {rate} {room} {xoff} {xon}"], []
+    lines, expected = [f"rx_buffer {rate} {room} {xoff} {xon}"], []
     held: list[tuple[int, int, int, int]] = []  # the model: due, stored, wire, byte
     now, free_at_ps, full, taken = 0, 0, False, 0
     for _ in range(4000):
@@ -55,5 +55,5 @@ def test_frames_come_out_as_they_went_in_and_when_they_are_due(unit: Path, seed:
     "words", ["1000 100 50 10", "1000000000 100 100 10", "1000000000 100 50 60"]
 )
 def test_what_cannot_be_is_refused(unit: Path, words: str) -> None:
-    done = subprocess.run([unit], input=f"intake {words}\n", text=True, check=False)
+    done = subprocess.run([unit], input=f"rx_buffer {words}\n", text=True, check=False)
     assert done.returncode == 2

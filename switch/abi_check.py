@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["Layouts", "MirrorError", "compare"]
+__all__ = ["AbiError", "Layouts", "compare"]
 
 _TYPES: dict[str, Any] = {
     "uint64_t": c.c_uint64,
@@ -40,7 +40,7 @@ _MEMBERS = re.compile(r"\s*(const char \*|struct \w+|\w+\b)\s*(.+)", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)(?:\[(\w+)\])?")
 
 
-class MirrorError(AssertionError):
+class AbiError(AssertionError):
     """Python and C do not mean the same; the text says where."""
 
 
@@ -50,10 +50,10 @@ def compare(mirrors: Iterable[type[c.Structure]], headers: Iterable[Path]) -> No
     for mirror in mirrors:
         name = (mirror.__doc__ or "").removeprefix("struct ").rstrip(".")
         if name not in structs:
-            raise MirrorError(f"no header declares struct {name}, which {mirror.__name__} mirrors")
+            raise AbiError(f"no header declares struct {name}, which {mirror.__name__} mirrors")
         declared, believed = _fields(structs[name], numbers), list(mirror._fields_)
         if declared != believed:
-            raise MirrorError(f"struct {name}: C has {declared}, {mirror.__name__} {believed}")
+            raise AbiError(f"struct {name}: C has {declared}, {mirror.__name__} {believed}")
 
 
 class Layouts:
@@ -67,7 +67,7 @@ class Layouts:
         codes = self._codes(name)
         made = struct.Struct(f"<{codes}")
         if made.size != struct.calcsize(f"@{codes}"):
-            raise MirrorError(f"struct {name} has holes, which no record may have")
+            raise AbiError(f"struct {name} has holes, which no record may have")
         return made
 
     def _codes(self, name: str) -> str:

@@ -3,7 +3,7 @@
 A frame is handed over as soon as it leaves, and lies at the other end until its last bit has
 arrived: so a process that gets its turn late delays nothing, by as much as a frame takes to cross a
 link. When that is, is told beside the cable, in memory that all processes share
-(`switch/rt/dues.h`), for frames on the interfaces are to be what they are on a wire.
+(`switch/rt/arrival_times.h`), for frames on the interfaces are to be what they are on a wire.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import os
 from typing import Self
 
 from lab.errors import RunError
-from switch.layout import DUES_BYTES
+from switch.layout import ARRIVAL_BYTES
 from topologies import Fabric, Node
 
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _NO_ROOM = errno.ENOMEM, errno.ENOSPC, errno.EFBIG
 
 
-class Dues:
+class ArrivalTimes:
     """The shared memory of a fabric, a piece for each direction of each link.
 
     Nobody else has a name for it, and it goes with the last that was told of it. All of it is asked
@@ -33,8 +33,8 @@ class Dues:
         ends = [
             end for link in fabric.links for end in ((link.a, link.a_port), (link.b, link.b_port))
         ]
-        self._places = {end: number * DUES_BYTES for number, end in enumerate(ends)}
-        self.file = _file_of(len(ends) * DUES_BYTES)
+        self._places = {end: number * ARRIVAL_BYTES for number, end in enumerate(ends)}
+        self.file = _file_of(len(ends) * ARRIVAL_BYTES)
 
     def of(self, node: Node, port: int) -> tuple[int, int]:
         """Where a port reads what is due, and where it notes it."""
@@ -53,7 +53,7 @@ def _file_of(size: int) -> int:
     """A file in memory of so many bytes, or what to do about it that there is none."""
     file = -1
     try:
-        file = os.memfd_create("dues", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        file = os.memfd_create("arrival_times", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.posix_fallocate(file, 0, size)
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
     except OSError as error:

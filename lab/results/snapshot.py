@@ -1,6 +1,6 @@
 """A run at a moment, for whoever watches it: a program, the page, a metrics collector.
 
-    Note, of every direction ─► Looker ─► Glance ─► lab/api.py, views/live/
+    Note, of every direction ─► Looker ─► Snapshot ─► lab/api.py, views/live/
 
 Where the notes come from differs: from the simulator between two slices, from what emulated
 switches write down, or from a run that was kept. What is made of them does not.
@@ -21,8 +21,8 @@ class Way(NamedTuple):
 
     queue_bytes: int  # of data that waits to be sent into it
     bytes: int  # carried since the run began
-    utilisation: float  # share of its rate, since the glance before
-    paused: float  # share of the time since the glance before that its sender stood still
+    utilisation: float  # share of its rate, since the snapshot before
+    paused: float  # share of the time since the snapshot before that its sender stood still
     paused_ns: int  # since the run began, all classes together
     marked: int  # packets, since the run began
     dropped: int  # packets, since the run began, by the switch that sends into it
@@ -57,20 +57,20 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class Snapshot:
     """How everything is at a moment."""
 
     time_ns: int
     links: Mapping[str, Way]  # by direction, such as leaf1>spine2
     messages: Messages = Messages()
-    events: tuple[Happening, ...] = ()  # since the glance before
+    events: tuple[Happening, ...] = ()  # since the snapshot before
     dead: frozenset[str] = frozenset()  # cables that are cut
     is_last: bool = False  # the run is over
 
 
 @dataclass
 class Looker:
-    """Makes glances of notes, one after the other."""
+    """Makes snapshots of notes, one after the other."""
 
     rates: Mapping[str, float]  # by direction: bytes a nanosecond; 0: nobody knows
     _before: dict[str, Note] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Looker:
         dead: frozenset[str] = frozenset(),
         *,
         is_last: bool = False,
-    ) -> Glance:
+    ) -> Snapshot:
         """How things are now; a direction that nobody noted has not moved, and holds nothing."""
         took_ns = time_ns - self._at_ns
         news = list(events)
@@ -109,7 +109,7 @@ class Looker:
             self._before[name] = note
         self._at_ns = time_ns
         news.sort(key=lambda event: event.time_ns)
-        return Glance(time_ns, links, messages, tuple(news), dead, is_last)
+        return Snapshot(time_ns, links, messages, tuple(news), dead, is_last)
 
     def _firsts(self, time_ns: int, note: Note) -> list[Happening]:
         """What of a direction happened for the first time."""

@@ -11,20 +11,20 @@ import pytest
 
 from lab.engines.sim import native as sim
 from switch import dataplane, native, records
+from switch.abi_check import AbiError, Layouts, compare
 from switch.build import RUNTIME
-from switch.mirror import Layouts, MirrorError, compare
 from switch.ops import Verb
 
-ALL = [(mirror, native.HEADERS) for mirror in native.MIRRORS] + [
-    (mirror, sim.HEADERS) for mirror in sim.MIRRORS
+ALL = [(mirror, native.HEADERS) for mirror in native.SHARED_RECORDS] + [
+    (mirror, sim.HEADERS) for mirror in sim.SHARED_RECORDS
 ]
 KINDS = (c.c_uint16, c.c_uint32, c.c_uint64, c.c_int64)
 
 
-def test_all_mirrors_are_compared() -> None:
+def test_all_shared_records_are_compared() -> None:
     for module in (native, sim):
         found = {v for v in vars(module).values() if isinstance(v, type)}
-        assert {v for v in found if issubclass(v, c.Structure)} == set(module.MIRRORS)
+        assert {v for v in found if issubclass(v, c.Structure)} == set(module.SHARED_RECORDS)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -45,7 +45,7 @@ def test_a_field_that_differs_is_noticed(seed: int) -> None:
         case 3:
             fields[at] = (f"{name}_", kind)
     body = {"__doc__": mirror.__doc__, "_fields_": fields}
-    with pytest.raises(MirrorError, match=(mirror.__doc__ or "").rstrip(".")):
+    with pytest.raises(AbiError, match=(mirror.__doc__ or "").rstrip(".")):
         compare([type("Changed", (c.Structure,), body)], headers)
 
 
@@ -58,7 +58,7 @@ def test_records_are_laid_out_as_their_header_says(tmp_path: Path) -> None:
     )
     layouts = Layouts(header)
     assert layouts.of("most").format == "<HHIiiQ"
-    with pytest.raises(MirrorError, match="struct holed has holes"):
+    with pytest.raises(AbiError, match="struct holed has holes"):
         layouts.of("holed")
 
 
@@ -94,5 +94,5 @@ def test_numbers_of_enumerations_are_the_headers(
 def test_a_struct_that_is_gone_is_noticed(tmp_path: Path) -> None:
     header = tmp_path / "empty.h"
     header.write_text("struct other { uint32_t x; };\n")
-    with pytest.raises(MirrorError, match="no header declares struct hosted_link"):
+    with pytest.raises(AbiError, match="no header declares struct hosted_link"):
         compare([native.Link], [header])

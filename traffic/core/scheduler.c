@@ -380,14 +380,14 @@ static bool send_storm(struct ep *ep, ns_t now)
 /* When the sender is to be told something of how full the receive buffer is; 0: at once. */
 static ns_t asking_due(const struct ep *ep)
 {
-    if (!ep->config.pause_classes || ep->intake.full_enough == ep->asked)
+    if (!ep->config.pause_classes || ep->rx_buffer.full_enough == ep->asked)
         return ep->asked ? ep->asks_again : NS_NEVER;
     return 0;
 }
 
 static bool send_asking(struct ep *ep, ns_t now)
 {
-    bool asks = ep->intake.full_enough;
+    bool asks = ep->rx_buffer.full_enough;
     if (!send_pause(ep, ep->config.pause_classes, asks ? MOST_QUANTA : 0, now))
         return false;
     ep->asked = asks;
@@ -496,7 +496,7 @@ static ns_t wake(const struct ep *ep, ns_t now)
 
     at = ns_least(at, ep->storm_next > free ? ep->storm_next : free);
     at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
-    at = ns_least(at, intake_due(&ep->intake));
+    at = ns_least(at, rx_buffer_due(&ep->rx_buffer));
     at = ns_least(at, uet_grant_due(ep));
     if (ep->notices.head) {
         const struct lane *lane = &ep->lanes[first_port(ep->notices.head->ports)];

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine.precedence import lend_precedence
+from lab.machine.sched_priority import lend_sched_priority
 
 SETTING = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
@@ -21,7 +21,7 @@ def test_a_session_comes_before_others_if_it_may_and_ours_stays_as_it_was() -> N
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
         try:
             before = group_of(process.pid)
-            lend_precedence(process.pid)
+            lend_sched_priority(process.pid)
             wanted = before.replace("nice 0", "nice -20") if os.geteuid() == 0 else before
             assert group_of(process.pid) == wanted
         finally:
@@ -32,4 +32,4 @@ def test_a_session_comes_before_others_if_it_may_and_ours_stays_as_it_was() -> N
 def test_who_is_gone_is_lent_nothing() -> None:
     with subprocess.Popen(["true"], start_new_session=True) as process:
         pass
-    lend_precedence(process.pid)
+    lend_sched_priority(process.pid)

@@ -10,22 +10,22 @@
  *
  * Memory: one ring of bytes, made at once; a frame in it is never torn.
  */
-#ifndef EP_INTAKE_H
-#define EP_INTAKE_H
+#ifndef EP_RX_BUFFER_H
+#define EP_RX_BUFFER_H
 
 #include "units.h"
 
-struct intake_config {
+struct rx_buffer_config {
     bps_t rate;           /* at which frames are taken; 0: at once, and there is no buffer */
     uint32_t room;        /* bytes of the wire that the buffer holds */
     uint32_t xoff, xon;   /* pause above the one, go on at the other or below */
 };
 
 /* NULL, or what is wrong with it, in words. */
-const char *intake_problem(const struct intake_config *config);
+const char *rx_buffer_problem(const struct rx_buffer_config *config);
 
-struct intake {
-    struct intake_config config;
+struct rx_buffer {
+    struct rx_buffer_config config;
     uint8_t *ring;
     size_t size, head, tail, end; /* where to take, where to put, and where it wraps */
     uint32_t held;                /* bytes of the wire */
@@ -33,17 +33,17 @@ struct intake {
     bool full_enough;             /* the sender is to pause */
 };
 
-bool intake_init(struct intake *intake, const struct intake_config *config); /* false: no memory */
-void intake_free(struct intake *intake);
+bool rx_buffer_init(struct rx_buffer *rx_buffer, const struct rx_buffer_config *config); /* false: no memory */
+void rx_buffer_free(struct rx_buffer *rx_buffer);
 
 /* A frame has come, of a class that is paused or of one that may be lost. False if there is no room
  * for it. */
-bool intake_put(struct intake *intake, const uint8_t *frame, uint32_t stored, uint32_t wire,
+bool rx_buffer_put(struct rx_buffer *rx_buffer, const uint8_t *frame, uint32_t stored, uint32_t wire,
                 bool may_be_lost, ns_t now);
 /* The frame that has been taken by now, which leaves the buffer; NULL if there is none. It stays
  * where it is until the next call. */
-const uint8_t *intake_take(struct intake *intake, ns_t now, uint32_t *stored, uint32_t *wire);
+const uint8_t *rx_buffer_take(struct rx_buffer *rx_buffer, ns_t now, uint32_t *stored, uint32_t *wire);
 /* When the next one will have been taken; NS_NEVER if the buffer is empty. */
-ns_t intake_due(const struct intake *intake);
+ns_t rx_buffer_due(const struct rx_buffer *rx_buffer);
 
 #endif

@@ -26,7 +26,7 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQII")  # struct sched_attr
 _ORDINARY = 0  # SCHED_OTHER
 
 
-def take_precedence() -> None:
+def take_sched_priority() -> None:
     """As far as this machine permits it; who was started with more (`chrt -r 1 ...`) keeps it."""
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         return
@@ -41,7 +41,7 @@ def take_precedence() -> None:
         ctypes.CDLL(None).syscall(call, 0, wanted, 0)
 
 
-def lend_precedence(pid: int) -> None:
+def lend_sched_priority(pid: int) -> None:
     """Let a process that began a session come before other sessions, if it may."""
     with suppress(OSError):  # only root may, and only of a kernel that groups
         Path(f"/proc/{pid}/autogroup").write_text(str(_SESSION_NICENESS))

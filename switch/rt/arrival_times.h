@@ -1,0 +1,89 @@
+/* When the frames of a cable are due, told beside the cable.
+ *
+ * Whoever sends hands a frame over as soon as it leaves, and notes here when its last bit arrives at the
+ * other end; whoever receives lets it wait until then. So neither has to be on time for the other to
+ * know what the time was: it is enough that a frame is there before it is due, and a cable is long.
+ *
+ * There is one of these for each direction, one after the other in a file that the processes at both ends
+ * map whole: how large pages are does not matter then. A frame is
+ * known by its first bytes and its length. Frames that the kernel sends by the same interface are not
+ * noted, and come when they come. One writes, one reads; where nobody reads, whoever sends keeps frames
+ * until they are due.
+ */
+#ifndef ARRIVAL_TIMES_H
+#define ARRIVAL_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ARRIVAL_NOTED 1020 /* more than a cable holds; so that all is four pages */
+#define ARRIVAL_KNOWN_BY 128u /* bytes of a frame: its headers */
+
+struct arrival_times {
+    uint32_t is_read; /* atomic */
+    uint32_t unused;
+    uint64_t count; /* atomic; noted so far */
+    uint64_t unused_too[6];
+    struct {
+        uint64_t frame, at; /* at: CLOCK_MONOTONIC */
+    } noted[ARRIVAL_NOTED];
+};
+_Static_assert(sizeof(struct arrival_times) == 16384, "switch/layout.py says so");
+
+/* The one at a place of the file; NULL if there is none there. */
+static inline struct arrival_times *arrival_at(uint8_t *file, uint64_t bytes, uint64_t place)
+{
+    if (place % sizeof(uint64_t) || bytes < sizeof(struct arrival_times) || place > bytes - sizeof(struct arrival_times))
+        return NULL;
+    return (struct arrival_times *)(void *)(file + place);
+}
+
+static inline uint64_t arrival_frame(const uint8_t *frame, uint32_t len)
+{
+    uint64_t sum = len;
+    for (uint32_t i = 0, most = len < ARRIVAL_KNOWN_BY ? len : ARRIVAL_KNOWN_BY; i < most; i += 8) {
+        uint64_t part = 0;
+        memcpy(&part, frame + i, most - i < 8 ? most - i : 8);
+        sum = (sum ^ part) * 0x9e3779b97f4a7c15u;
+        sum ^= sum >> 29;
+    }
+    return sum;
+}
+
+static inline bool arrival_times_are_read(const struct arrival_times *arrival_times)
+{
+    return arrival_times && __atomic_load_n(&arrival_times->is_read, __ATOMIC_ACQUIRE);
+}
+
+/* To be called before the frame is handed over. */
+static inline void arrival_note(struct arrival_times *arrival_times, const uint8_t *frame, uint32_t len, uint64_t at)
+{
+    uint64_t place = arrival_times->count % ARRIVAL_NOTED;
+    arrival_times->noted[place].frame = arrival_frame(frame, len);
+    arrival_times->noted[place].at = at;
+    __atomic_store_n(&arrival_times->count, arrival_times->count + 1, __ATOMIC_RELEASE);
+}
+
+/* When a frame that came is due, or 0; `seen` is how many were noted up to the last that was found. */
+static inline uint64_t arrival_find(const struct arrival_times *arrival_times, uint64_t *seen, const uint8_t *frame,
+                                 uint32_t len)
+{
+    uint64_t known = arrival_frame(frame, len), count = __atomic_load_n(&arrival_times->count, __ATOMIC_ACQUIRE);
+    if (count - *seen > ARRIVAL_NOTED)
+        *seen = count - ARRIVAL_NOTED;
+    for (uint64_t i = *seen; i < count; i++)
+        if (arrival_times->noted[i % ARRIVAL_NOTED].frame == known) {
+            *seen = i + 1;
+            return arrival_times->noted[i % ARRIVAL_NOTED].at;
+        }
+    return 0;
+}
+
+static inline void arrival_read(struct arrival_times *arrival_times, uint64_t *seen, bool is_read)
+{
+    *seen = __atomic_load_n(&arrival_times->count, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&arrival_times->is_read, is_read, __ATOMIC_RELEASE);
+}
+
+#endif
