@@ -63,7 +63,7 @@ def on_dask(
                         n_workers=min(len(jobs), processes or os.cpu_count() or 1),
                         threads_per_worker=1,
                         dashboard_address=None,
-                        silence_logs=logging.ERROR,
+                        silence_logs=logging.CRITICAL,  # all that is lost is told here
                     )
                 )
                 client = stack.enter_context(distributed.Client(cluster))
