@@ -24,6 +24,10 @@ from pathlib import Path
 from .cache import Unbuildable, is_kept, kept
 
 RUNTIME = Path(__file__).parent / "rt"
+# What C outside of the run-time reads there.
+LENT = (RUNTIME / "arrival_times.h", RUNTIME / "invariant.h")
+# For tests and chaos: claims that take a walk to look at are looked at too (`invariant.h`).
+CHECKED = "-DCLOSLAB_CHECKED"
 CFLAGS = (
     *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-plt", "-fno-semantic-interposition"),
     *("-Wall", "-Wextra"),

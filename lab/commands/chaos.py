@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from lab.errors import RunError
 from lab.runs.chaos import chaos
 from lab.runs.perform import check_engine
 from lab.runs.soak import soak
+from switch.build import CHECKED, EXTRA_VARIABLE
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
 
@@ -37,6 +39,7 @@ def command(
     out: Out = None,
 ) -> None:
     """Let faults happen by lot, and see whether everything holds."""
+    os.environ[EXTRA_VARIABLE] = f"{os.environ.get(EXTRA_VARIABLE, '')} {CHECKED}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if lasting is not None:
         seconds = _seconds(lasting)

@@ -35,7 +35,7 @@ def clock_library() -> Path:
 
 
 def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
-    headers = [*sorted(sources[0].parent.rglob("*.h")), build.RUNTIME / "arrival_times.h"]
+    headers = [*sorted(sources[0].parent.rglob("*.h")), *build.LENT]
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
     with building(f"the program '{what}'"):

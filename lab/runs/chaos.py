@@ -380,9 +380,15 @@ def judged(
     return Ending(_FINISHED if is_whole else _FAILED, tuple(complaints))
 
 
+class _Quiet(Stages):
+    def warn(self, text: str) -> None:
+        """For whom it waits is told, though nothing else is."""
+        print(f"closlab: {text}", flush=True)
+
+
 def quiet() -> Stages:
     """Stages of which nobody is told."""
-    return Stages(Console(file=io.StringIO()))
+    return _Quiet(Console(file=io.StringIO()))
 
 
 def simulated(drawn: Drawn, faults: Faults | None = None) -> Ending:
@@ -467,7 +473,8 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
         try:
             done = subprocess.run(
                 words, input=json.dumps(asked), env=os.environ | jumping(drawn.clock),
-                capture_output=True, text=True, check=False, timeout=_REAL_S * slowness(),
+                stdout=sys.stderr.fileno(), stderr=subprocess.PIPE, text=True, check=False,
+                timeout=_REAL_S * slowness(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Ending("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))

@@ -15,6 +15,7 @@
 #define SW_PKT_H
 
 #include "blocks.h"
+#include "invariant.h"
 
 enum pkt_type { /* standard_metadata.instance_type, as BMv2 numbers them */
     PKT_NORMAL = 0,
@@ -121,6 +122,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
 
 static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
 {
+    INVARIANT(pool->in_use > 0);
     blocks_give(p->is_packed ? &pool->packed : &pool->blocks, p, p->class);
     pool->in_use--;
 }

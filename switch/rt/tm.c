@@ -181,17 +181,34 @@ static unsigned take_turns(struct tm_schedule *schedule, unsigned open)
 
 /* Taking */
 
+/* Whether a queue's figures are those of the packets that are in it. */
+__attribute__((unused)) static bool is_as_counted(const struct tm_queue *q)
+{
+    uint32_t packets = 0;
+    bytes_t bytes = 0;
+    const struct pkt *last = NULL;
+    for (const struct pkt *p = q->head; p; last = p, p = p->next) {
+        packets++;
+        bytes += p->queued_len;
+    }
+    return packets == q->packets && bytes == q->bytes && (!last || last == q->tail);
+}
+
 static struct pkt *unlink_head(struct tm_port *port, unsigned priority)
 {
     struct tm_queue *q = &port->queues[priority];
     struct pkt *p = q->head;
+    INVARIANT(p && q->packets && q->bytes >= p->queued_len);
+    INVARIANT_CHECKED(is_as_counted(q));
     q->head = p->next;
     q->packets--;
     q->bytes -= p->queued_len;
-    if (q->head)
+    if (q->head) {
         pkt_fetch(q->head);
-    else
+    } else {
+        INVARIANT(!q->packets && !q->bytes);
         port->backlog &= (uint8_t)~(1u << priority);
+    }
     return p;
 }
 
@@ -208,6 +225,7 @@ static inline struct pkt *take_from(struct tm_port *port, unsigned priority, ns_
     /* Service may be late; the link was free from then on. */
     ns_t free_at = later(later(whole_ns(port->busy_until), p->enq_ns), later(ready, port->opened));
     *start = port->rate ? free_at : now;
+    INVARIANT(p->enq_ns <= *start && *start <= now);
     return p;
 }
 
@@ -281,6 +299,7 @@ ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start)
     /* A remainder of the link's last picoseconds is kept: `start` was rounded up from it. */
     if (whole_ns(port->busy_until) == start)
         begin = port->busy_until;
+    INVARIANT(begin >= port->busy_until); /* one frame after the other */
     port->busy_until = begin + lasts(size + port->overhead, port->rate);
     return whole_ns(port->busy_until) + port->delay;
 }

@@ -125,6 +125,7 @@ static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority
     struct tm_queue *q = &port->queues[priority];
     if (!tm_has_room(q, size))
         return false;
+    INVARIANT(!q->head == !q->packets && !q->head == !(port->backlog >> priority & 1));
     p->next = NULL;
     p->priority = (uint8_t)priority;
     p->enq_ns = now;

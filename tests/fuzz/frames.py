@@ -226,9 +226,14 @@ def target(name: str) -> tuple[ctypes.CDLL, list[Dataplane]]:
         library = ctypes.CDLL(str(build.beside_runtime(source)))
         made = switches(library)
     else:
-        texts = (path.read_bytes() for path in (source, *SOURCES, *sorted(CORE.rglob("*.h"))))
+        texts = (
+            path.read_bytes()
+            for path in (source, *SOURCES, *sorted(CORE.rglob("*.h")), *build.LENT)
+        )
         named = f"fuzz-{name}-{build.digest(build.compiler_id(), *build.flags(), *texts)}.so"
-        made_of = build.compiled(named, (source, *SOURCES), [f"-I{CORE}", "-lm"])
+        made_of = build.compiled(
+            named, (source, *SOURCES), [f"-I{CORE}", f"-I{build.RUNTIME}", "-lm"]
+        )
         library = ctypes.CDLL(str(made_of))
         made = adapters(library)
     library.fuzz.argtypes = [ctypes.c_char_p, ctypes.c_size_t]

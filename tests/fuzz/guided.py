@@ -17,11 +17,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from switch import build
 from tests.fuzz.frames import SEEDS, corpus_of, keep, target
 
 _CHILD = "CLOSLAB_FUZZ_CHILD"  # the command that starts a child: libFuzzer starts more of them
 _FLAGS = (
-    "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+    f"{build.CHECKED} -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+    " -fno-omit-frame-pointer"
 )
 _LONGEST = 800
 

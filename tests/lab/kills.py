@@ -431,8 +431,10 @@ def _ended(
     if code is None:
         return "it does not end"
     text = said.read_text(errors="replace")
-    if found.whom == "tracker":  # Python's own, started anew, complains of what it has not seen
-        text = text.replace("Traceback", "")
+    if found.whom == "tracker" or "process died unexpectedly, relaunching" in text:
+        text = text.replace(
+            "Traceback", ""
+        )  # Python's own, anew, complains of what it has not seen
     if "Traceback" in text or "Exception ignored" in text:
         return f"a traceback (exit code {code})"
     if found.whom == "the first" and code in (-number, 128 + number, 130):

@@ -17,13 +17,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switch import build
 from tests.test_packets import TESTS, program_of
 
 if TYPE_CHECKING:
     from switch.dataplane import Dataplane
     from switch.ops import Op
 
-FLAGS = "-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+FLAGS = (
+    f"-Werror {build.CHECKED} -fsanitize=address,undefined -fno-sanitize-recover=all"
+    " -fno-omit-frame-pointer"
+)
 
 
 def environment() -> dict[str, str]:

@@ -27,6 +27,7 @@
  * peer lives, so NAKs alone never exhaust the limit (go-back-0 on a lossy path may restart for ever,
  * which is what happens to adapters that work so).
  */
+#include "invariant.h"
 #include "transport.h"
 
 static uint64_t end_of(const struct ep_message *message)
@@ -383,6 +384,14 @@ static void settle_holes(struct ep *ep, struct qp *qp, uint64_t settled, ns_t no
         s->again_at = now + s->round_trip + wait_for_hole(ep, qp, now);
 }
 
+/* Whether what a queue pair knows while it sends lies as the picture on top has it. */
+static inline bool is_in_order(const struct qp *qp)
+{
+    const struct sending *out = qp->out;
+    return qp->una <= out->acked && out->acked <= out->next && out->next <= out->posted &&
+           out->sent <= out->posted;
+}
+
 /* Everything before `upto` has arrived. */
 static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
 {
@@ -405,12 +414,14 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
         out->rto_at = NS_NEVER;
     else
         schedule_rto(ep, qp);
+    INVARIANT(is_in_order(qp));
     requester_complete(ep, qp, settled, now);
 }
 
 static void go_back(struct qp *qp, uint64_t to)
 {
     struct sending *out = qp->out;
+    INVARIANT(is_in_order(qp) && qp->una <= to && to <= out->sent);
     out->next = out->acked = to;
     out->cursor = qp->head;
     move_cursor(qp);

@@ -1,5 +1,7 @@
 #include "rx_buffer.h"
 
+#include "invariant.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +100,7 @@ const uint8_t *rx_buffer_take(struct rx_buffer *rx_buffer, ns_t now, uint32_t *s
         rx_buffer->head = 0;
         rx_buffer->end = rx_buffer->size;
     }
+    INVARIANT(rx_buffer->held >= waiting.wire && rx_buffer->head <= rx_buffer->end);
     rx_buffer->held -= waiting.wire;
     if (rx_buffer->held <= rx_buffer->config.xon)
         rx_buffer->full_enough = false;

@@ -14,6 +14,7 @@
  * A frame is accounted at the instant it could have left, which is `now` unless the host is late.
  * Only lateness is made up for: time that was spent idle, paused or behind a closed window is gone.
  */
+#include "invariant.h"
 #include "transport.h"
 #include "uet.h"
 
@@ -31,6 +32,7 @@ static void ring_join(struct ep *ep, struct qp *qp)
 
 static void ring_leave(struct ring *ring)
 {
+    INVARIANT(ring->head && ring->head->in_ring);
     ring->head->in_ring = false;
     ring->head = ring->head->ring_next;
 }
@@ -206,6 +208,7 @@ ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, 
         ep->stalled = true;
         return PS_NEVER;
     }
+    INVARIANT(at >= lane->free); /* one frame after the other */
     lane->free = at + ps_for_bytes(wire + ep->config.overhead_bytes, lane->rate);
     ep->counters.credit_waited_ns += credit_spend(&ep->credit, priority, wire, now);
     ep->counters.tx_packets++;
@@ -219,6 +222,7 @@ static void release_paced(struct ep *ep, ps_t now)
 {
     while (heap_key(&ep->pace) <= now) {
         struct qp *qp = heap_pop(&ep->pace).owner;
+        INVARIANT(qp->in_pace);
         qp->in_pace = false;
         if (!qp->in_ring && ep->transport->can_send(ep, qp))
             wait_or_join(ep, qp, now);
@@ -229,6 +233,7 @@ static void time_out(struct ep *ep, ns_t now)
 {
     while (heap_key(&ep->rto) <= now) {
         struct qp *qp = heap_pop(&ep->rto).owner;
+        INVARIANT(qp->in_rto);
         qp->in_rto = false;
         if (qp->out && qp->out->rto_at <= now)
             ep->transport->timeout(ep, qp, now);
@@ -241,6 +246,7 @@ static void ring_alarms(struct ep *ep, ns_t now)
 {
     while (heap_key(&ep->alarms) <= now) {
         struct qp *qp = heap_pop(&ep->alarms).owner;
+        INVARIANT(qp->selective && qp->selective->in_alarms);
         qp->selective->in_alarms = false;
         if (qp->selective->alarm_at <= now)
             ep->transport->alarm(ep, qp, now);

@@ -25,6 +25,7 @@
  * by packet a probe need not be behind it, and only what is MULTIPATH of the longest round trips older
  * than the probe is lost. Silence proves nothing until PATIENCE of its doublings, or `rto`, are over.
  */
+#include "invariant.h"
 #include "uet.h"
 
 #include <stdlib.h>
@@ -372,6 +373,7 @@ static uint32_t land(struct uet *uet, uint64_t seq)
     if (!record->flies)
         return 0;
     record->flies = false;
+    INVARIANT(uet->in_flight >= record->size);
     uet->in_flight -= record->size;
     return record->size;
 }

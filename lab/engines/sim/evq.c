@@ -1,5 +1,7 @@
 #include "evq.h"
 
+#include "invariant.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,6 +392,8 @@ uint64_t evq_run(struct evq *queue, ns_t until)
         if (first->time > until)
             break;
         struct evq_event *event = first->event;
+        INVARIANT(first->time >= queue->now);
+        INVARIANT_CHECKED(queue->at + 1 == queue->end || !before(first + 1, first));
         queue->now = first->time;
         queue->at++;
         queue->used--;

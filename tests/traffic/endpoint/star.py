@@ -26,7 +26,7 @@ from traffic.endpoint import (
 )
 from traffic.frames import FlowAddress
 
-FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror")
+FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", build.CHECKED)
 # Hardly optimised: what sanitizers add takes the compiler long to make quicker.
 SANITIZE = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 GBPS = 1_000_000_000
@@ -39,7 +39,7 @@ def compile_c(sources: Sequence[Path], *flags: str) -> Path:
     Whoever tests in parallel, or again, finds it built.
     """
     options = [*FLAGS, *flags, f"-I{CORE}", "-iquote", str(build.RUNTIME)]
-    headers = (*sorted(CORE.rglob("*.h")), build.RUNTIME / "arrival_times.h")
+    headers = (*sorted(CORE.rglob("*.h")), *build.LENT)
     texts = (path.read_bytes() for path in (*sources, *headers))
     name = f"test-{sources[0].stem}-{build.digest(build.compiler_id(), *options, *texts)}"
     return build.compiled(name, sources, ["-lm"], options)

@@ -1,0 +1,60 @@
+"""What must hold is looked at, and a process in which it does not ends with the place."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from switch import build
+
+_PROGRAM = """\
+#include "tm.h"
+struct sw_cells no_gate;
+int main(void)
+{
+    struct tm_port port;
+    struct pkt a = {0}, b = {0};
+    ns_t start, wake;
+    tm_init(&port);
+    tm_put(&port, &a, 3, 100, 10);
+    tm_put(&port, &b, 3, 200, 20);
+    struct tm_queue *q = &port.queues[3];
+    (void)q;
+    SPOIL;
+    return !tm_take(&port, 0, &no_gate, 30, &start, &wake) ||
+           !tm_take(&port, 0, &no_gate, 40, &start, &wake);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "option", "told"),
+    [
+        ("(void)0", build.CHECKED, ""),
+        ("q->bytes = 99", "", "q->bytes >= p->queued_len"),
+        ("q->packets = 3", "", "!q->packets && !q->bytes"),
+        ("b.enq_ns = 50", "", "*start <= now"),
+        ("q->bytes = 301", build.CHECKED, "is_as_counted(q)"),
+        ("b.queued_len = 201", build.CHECKED, "is_as_counted(q)"),
+    ],
+)
+def test_a_queue_that_is_not_as_counted_ends_the_process(
+    spoil: str, option: str, told: str, tmp_path: Path
+) -> None:
+    source, program = tmp_path / "spoilt.c", tmp_path / "spoilt"
+    source.write_text(_PROGRAM.replace("SPOIL", spoil))
+    words = [
+        *build.compiler(),
+        "-std=gnu11",
+        "-Wall",
+        f"-I{build.RUNTIME}",
+        *filter(None, [option]),
+    ]
+    made = [*words, str(source), str(build.RUNTIME / "tm.c"), "-o", str(program)]
+    done = subprocess.run(made, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == (not told)
+    assert told in done.stderr and done.stderr.startswith("closlab: a defect" if told else "")
