@@ -473,7 +473,7 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
         try:
             done = subprocess.run(
                 words, input=json.dumps(asked), env=os.environ | jumping(drawn.clock),
-                stdout=sys.stderr.fileno(), stderr=subprocess.PIPE, text=True, check=False,
+                stdout=2, stderr=subprocess.PIPE, text=True, check=False,
                 timeout=_REAL_S * slowness(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
