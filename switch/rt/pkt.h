@@ -83,14 +83,12 @@ struct pkt {
 
 struct pkt_pool {
     struct blocks blocks, packed;
-    uint64_t in_use; /* handed out and not returned */
 };
 
 static inline void pkt_pool_init(struct pkt_pool *pool)
 {
     blocks_init(&pool->blocks, PKT_STEP);
     blocks_init(&pool->packed, BLOCKS_LINE);
-    pool->in_use = 0;
 }
 
 /* Every packet must be back. */
@@ -110,7 +108,6 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
         blocks_take(&pool->blocks, sizeof(struct pkt) + phv_size + headroom + len, &class);
     if (SW_UNLIKELY(!p))
         return NULL;
-    pool->in_use++;
     const size_t set_by_hand = offsetof(struct pkt, absent);
     memset((uint8_t *)p + set_by_hand, 0, sizeof *p - set_by_hand);
     p->class = class;
@@ -122,9 +119,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
 
 static inline void pkt_release(struct pkt_pool *pool, struct pkt *p)
 {
-    INVARIANT(pool->in_use > 0);
     blocks_give(p->is_packed ? &pool->packed : &pool->blocks, p, p->class);
-    pool->in_use--;
 }
 
 /* Soon it is looked at: what waited for long is in no cache. */
