@@ -39,8 +39,7 @@ from lab.results.result import Result
 from lab.results.snapshot import Snapshot
 from lab.runs import sweep as sweeps
 from lab.runs.child import run_in_child
-from lab.runs.perform import check, clear, code_of, keeping, simulate
-from lab.runs.run import INTERRUPTED, KEPT
+from lab.runs.run import INTERRUPTED, KEPT, check, clear, code_of, keeping, simulate
 from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction

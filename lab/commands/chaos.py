@@ -12,7 +12,7 @@ from rich.console import Console
 from lab.commands.options import Out, make_out
 from lab.errors import RunError
 from lab.runs.chaos import chaos
-from lab.runs.perform import check_engine
+from lab.runs.run import check_engine
 from lab.runs.soak import soak
 from switch.build import CHECKED, EXTRA_VARIABLE
 

@@ -26,8 +26,17 @@ from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.reports import write as write_reports
 from lab.results.tables import result_tables
-from lab.runs.perform import check, clear, code_of, emulate, save_making_room, simulate
-from lab.runs.run import INTERRUPTED, KEPT, assembled
+from lab.runs.run import (
+    INTERRUPTED,
+    KEPT,
+    assembled,
+    check,
+    clear,
+    code_of,
+    emulate,
+    save_making_room,
+    simulate,
+)
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks

@@ -11,7 +11,7 @@ from rich.console import Console
 from lab.commands.options import Changes, Name, Out, Processes, complete_keys, make_out
 from lab.errors import LabError
 from lab.machine.dask_cluster import require_dask
-from lab.runs.perform import check_engine
+from lab.runs.run import check_engine
 from lab.runs.sweep import sweep
 
 

@@ -39,8 +39,7 @@ from lab.errors import RunError
 from lab.progress import Stages
 from lab.results.result import RESULT
 from lab.runs.child import run_in_child
-from lab.runs.perform import clear
-from lab.runs.run import keep, outcome_of
+from lab.runs.run import clear, keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 

@@ -33,8 +33,7 @@ from lab.machine.lookout import telling_of_stopped
 from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
 from lab.progress import Hear, Progress, Told
-from lab.runs.perform import check, emulate, keeping
-from lab.runs.run import INTERRUPTED, KEPT
+from lab.runs.run import INTERRUPTED, KEPT, check, emulate, keeping
 from lab.scenario.model import Scenario
 
 _LOOK_S = 0.1  # between two looks at whether to go on

@@ -23,7 +23,7 @@ from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.quantity import duration
 from lab.results.outcome import SwitchCounts
-from lab.runs.perform import check, emulate
+from lab.runs.run import check, emulate
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest

@@ -31,9 +31,8 @@ from lab.machine.scratch import scratch
 from lab.progress import Hear, Stages
 from lab.results.result import Result
 from lab.runs.child import run_in_child
-from lab.runs.perform import clear
 from lab.runs.provenance import closlab_now
-from lab.runs.run import INTERRUPTED, run_quietly
+from lab.runs.run import INTERRUPTED, clear, run_quietly
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from views.report import REPORT, Sweep, SweptRun, read_run, write_sweep

@@ -24,7 +24,7 @@ import yaml
 from lab.errors import LabError
 from lab.results.result import Result
 from lab.runs.lots import Drawn, drawn
-from lab.runs.perform import code_of
+from lab.runs.run import code_of
 from lab.scenario.experiment import Experiment
 from tests.lab.simulated import run_of
 

@@ -19,7 +19,7 @@ from lab.engines.mininet.running import RunningLab
 from lab.errors import MissingTool, RunError
 from lab.machine.certificates import Certificates, made
 from lab.machine.program import build
-from lab.runs.perform import check
+from lab.runs.run import check
 from switch.host import Host, SwitchSettings, Tls
 from tests.lab.conftest import closlab
 from tests.switch.p4runtime.rig import asynchronous

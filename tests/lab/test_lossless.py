@@ -19,8 +19,7 @@ from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import SwitchSite, headroom_of
 from lab.errors import ScenarioError
 from lab.results.cautions import cautions
-from lab.runs.perform import code_of
-from lab.runs.run import LOSSY, NOT_WHOLE, UNBELIEVED
+from lab.runs.run import LOSSY, NOT_WHOLE, UNBELIEVED, code_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.fabric.captures import recorded
