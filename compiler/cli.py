@@ -13,7 +13,6 @@ from compiler.driver import STAGES, Compiled, CompileOptions, compile_program
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = "closlab p4c 0.1.0 (P4_16 for v1model, BMv2 JSON 2.23)"
 USAGE = f"""usage: closlab p4c PROG.p4 [options]
 
   -o FILE                     write the BMv2 JSON there
@@ -174,7 +173,9 @@ def main(argv: list[str] | None = None) -> int:
                     f"{path}: the suffix of a P4Info file is one of " + ", ".join(_FORMATS)
                 )
         if arguments.show == "--version":
-            print(VERSION)
+            from importlib.metadata import version  # which nothing else here asks for
+
+            print(f"closlab p4c {version('closlab')} (P4_16 for v1model, BMv2 JSON 2.23)")
             return 0
         if arguments.show:
             print(USAGE, end="")
