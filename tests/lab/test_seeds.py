@@ -6,6 +6,32 @@ from pathlib import Path
 
 from tests.lab.simulated import simulate_sparely
 
+# Of a fabric that was drawn: four planes, by which a host's answers leave too.
+PLANES = """\
+name: planes-by-lot
+topology: {kind: planes, planes: 4, leaves: 3, spines: 1, hosts_per_leaf: 3}
+link: {rate_gbps: 100, mtu: 256, ip: 6, delay_ns: 20, fabric_rate_gbps: 25, fabric_delay_ns: 20,
+  slow: {leaf7-spine3: 0.984}, llr: selective}
+traffic: {kind: htsim, file: flows.cm}
+pfc: {priorities: [0], response_ns: 10, watchdog_ns: 0, xon_gap: 719}
+lb: {policy: conga}
+transport: {kind: mrc, cc: none, entropy: reps, entropies: 128, window: 4096, timeout: 14}
+buffer: {alpha: 0.0625, bytes: 144125}
+seed: 4000511
+"""
+FLOWS = """\
+Nodes 9
+Connections 9
+6->2 start 5000 size 100916
+1->7 start 2000 size 75917
+3->6 start 2722000 size 53134
+6->3 start 1275000 size 42031
+0->5 start 22000 size 13468
+4->2 start 33000 size 77223
+8->4 start 63000 size 49969
+8->3 start 1977000 size 35129
+3->8 start 2279000 size 144556
+"""
 TWO = "topology={kind: leaf-spine, leaves: 1, spines: 1, hosts_per_leaf: 2}"
 
 
@@ -111,3 +137,13 @@ def test_what_is_let_go_by_a_dead_port_is_let_go_then(tmp_path: Path) -> None:
         out=tmp_path,
     )
     assert run.result.flows.completed == 3
+
+
+def test_an_answer_that_waits_for_its_port_hears_of_a_pause(tmp_path: Path) -> None:
+    """Hosts with several ports handed answers over before theirs was free: dozens of them came
+    after a pause, for which no headroom is."""
+    (tmp_path / "planes.yaml").write_text(PLANES)
+    (tmp_path / "flows.cm").write_text(FLOWS)
+    run = simulate_sparely(str(tmp_path / "planes.yaml"), out=tmp_path / "out")
+    assert run.result.flows.completed == 9
+    assert run.result.drops.total == 0

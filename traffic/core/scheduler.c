@@ -8,8 +8,7 @@
  * up too early goes back in.
  *
  * With several ports, data leaves by one that is free, and of a ring the first queue pair goes that
- * may use it. Answers, which are short and cannot choose, do not wait for theirs: they are in front of
- * whatever it sends next.
+ * may use it. Answers cannot choose: the first leaves whose port is free, in front of all data.
  *
  * A frame is accounted at the instant it could have left, which is `now` unless the host is late.
  * Only lateness is made up for: time that was spent idle, paused or behind a closed window is gone.
@@ -281,13 +280,37 @@ static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
     return true;
 }
 
+/* Whether its answer may leave by its port: what is handed over before that is free would not hear of
+ * a pause that comes meanwhile. */
+static bool may_answer(const struct ep *ep, const struct qp *qp, uint8_t priority, ns_t now)
+{
+    uint8_t port = ep->transport->answer_port(ep, qp);
+    return ep->lanes[port].free <= ps_of_ns(now) && !held(ep, port, priority, now);
+}
+
+/* Let the first that may answer be the head. */
+static bool bring_answer_forward(const struct ep *ep, struct ring *ring, uint8_t priority, ns_t now)
+{
+    struct qp *before = NULL, *found = ring->head;
+    while (found && !may_answer(ep, found, priority, now)) {
+        before = found;
+        found = found->in->answers_next;
+    }
+    if (found && before) {
+        before->in->answers_next = found->in->answers_next;
+        if (ring->tail == found)
+            ring->tail = before;
+        found->in->answers_next = ring->head;
+        ring->head = found;
+    }
+    return found;
+}
+
 static struct ring *next_answers(struct ep *ep, ns_t now)
 {
-    for (uint8_t priority = 8; priority-- > 0;) {
-        const struct qp *head = ep->answers[priority].head;
-        if (head && !held(ep, ep->transport->answer_port(ep, head), priority, now))
+    for (uint8_t priority = 8; priority-- > 0;)
+        if (bring_answer_forward(ep, &ep->answers[priority], priority, now))
             return &ep->answers[priority];
-    }
     return NULL;
 }
 
@@ -438,6 +461,13 @@ static bool send_some_data(struct ep *ep, ns_t now)
     return false;
 }
 
+static bool may_notify(const struct ep *ep, ns_t now)
+{
+    uint8_t port = first_port(ep->notices.head->ports);
+    return ep->lanes[port].free <= ps_of_ns(now) &&
+           !paused(ep, port, ep->config.control_priority, now);
+}
+
 static bool send_one(struct ep *ep, ns_t now)
 {
     ns_t ask_at;
@@ -452,8 +482,7 @@ static bool send_one(struct ep *ep, ns_t now)
     }
     if (asking_due(ep) <= now)
         return send_asking(ep, now);
-    if (ep->notices.head &&
-        !paused(ep, first_port(ep->notices.head->ports), ep->config.control_priority, now))
+    if (ep->notices.head && may_notify(ep, now))
         return send_notice(ep, now);
     struct ring *ring = next_answers(ep, now);
     if (ring)
@@ -485,12 +514,17 @@ static ns_t data_due(const struct ep *ep, uint8_t priority, ns_t now)
 
 static ns_t answers_due(const struct ep *ep, uint8_t priority, ns_t now)
 {
-    const struct qp *head = ep->answers[priority].head;
-    if (!head)
-        return NS_NEVER;
-    const struct lane *lane = &ep->lanes[ep->transport->answer_port(ep, head)];
-    ns_t paused = lane->paused_until[priority];
-    return paused > now ? paused : ns_after_ps(lane->free);
+    ns_t due = NS_NEVER;
+    uint8_t seen = 0, all = (uint8_t)((1u << ep->config.ports) - 1);
+    for (const struct qp *qp = ep->answers[priority].head; qp && seen != all;
+         qp = qp->in->answers_next) {
+        uint8_t port = ep->transport->answer_port(ep, qp);
+        const struct lane *lane = &ep->lanes[port];
+        ns_t paused = lane->paused_until[priority];
+        seen |= (uint8_t)(1u << port);
+        due = ns_least(due, paused > now ? paused : ns_after_ps(lane->free));
+    }
+    return due;
 }
 
 static ns_t wake(const struct ep *ep, ns_t now)
