@@ -472,3 +472,16 @@ def test_every_function_that_python_calls_is_declared_with_types_that_are_known(
         _, taken = declared.signature(name)
         assert None not in taken, name
     assert len(called()) > 60
+
+
+def test_counters_of_ports_are_those_of_the_endpoint() -> None:
+    said = re.search(
+        r"#define EP_PORT_COUNTERS\(X\) (.*)\n(?!\s*X)", (CORE / "endpoint.h").read_text()
+    )
+    assert said
+    names = re.findall(r"X\((\w+)\)", said[1])
+    paused = [f"paused_{priority}_ns" for priority in range(numbers()["SW_QUEUES"])]
+    assert list(endpoint.PORT_COUNTERS) == names + paused
+    size = "sizeof(struct ep_port_counters)"
+    assert asked([size]) == [8 * len(endpoint.PORT_COUNTERS)]
+    assert [name for name in sim.counter_names() if "paused" in name] == paused
