@@ -46,6 +46,7 @@ from lab.engines.mininet.capsule import run_in_capsule
 from lab.errors import LabError, MissingTool
 from lab.machine.tools import notifications_at, require_compiler
 from switch import build
+from switch.abi import Declarations, Library
 from switch.dataplane import Dataplane, Loop
 from switch.program import Program
 
@@ -82,14 +83,9 @@ def build_load() -> Path:
     return build.beside_runtime(HERE / "load.c")
 
 
-def open_load(path: Path) -> ctypes.CDLL:
+def open_load(path: Path) -> Library:
     """What of it this process calls."""
-    library = ctypes.CDLL(str(path))
-    library.load_frame.restype = None
-    library.load_frame.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32]
-    library.load_pipeline.restype = ctypes.c_uint64
-    library.load_pipeline.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64]
-    return library
+    return Library(path, Declarations(HERE / "load.c"))
 
 
 def router() -> dict[str, Any]:
@@ -115,7 +111,7 @@ def router() -> dict[str, Any]:
 # Without I/O
 
 
-def pipeline_ns(library: ctypes.CDLL, program: Program, size: int, rounds: int) -> float:
+def pipeline_ns(library: Library, program: Program, size: int, rounds: int) -> float:
     """Nanoseconds per packet: receive, parse, ingress, queue, egress, deparse."""
     took: list[float] = []
     for _ in range(max(rounds, 3)):
@@ -234,7 +230,7 @@ def measure(load: Path, cores: Cores, size: int, seconds: float) -> Measured:
     return Measured((after - before) / (ended - began), (busy - idle) / max(after - before, 1))
 
 
-def wait_for_forwarding(library: ctypes.CDLL, name: str, *, routed: bool) -> None:
+def wait_for_forwarding(library: Library, name: str, *, routed: bool) -> None:
     """Send a frame until it comes out, and look whether it came out right.
 
     Others may speak too, a bridge of its groups for one: ours is known by its addresses and what

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from compiler import compile_program
 from switch import build
+from switch.abi import Declarations, Library
 from switch.dataplane import Dataplane, Entry, Program, TableWrite, Verb
 
 if TYPE_CHECKING:
@@ -78,19 +79,14 @@ CASES = (
 )
 
 
-def driver() -> ctypes.CDLL:
+def driver() -> Library:
     """The benchmark's own C, built if need be."""
-    library = ctypes.CDLL(str(build.beside_runtime(HERE / "tables.c")))
-    library.tables_run.restype = ctypes.c_uint64
-    library.tables_run.argtypes = [
-        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64,
-        ctypes.c_void_p,
-    ]  # fmt: skip
-    return library
+    source = HERE / "tables.c"
+    return Library(build.beside_runtime(source), Declarations(source))
 
 
 def measure(
-    library: ctypes.CDLL, program: Program, case: TableLoad, size: int, packets: int, seed: int
+    library: Library, program: Program, case: TableLoad, size: int, packets: int, seed: int
 ) -> tuple[float, float]:
     """Nanoseconds a packet, and entries inserted a second."""
     rng = random.Random(seed)  # noqa: S311 - repeatable on purpose

@@ -23,7 +23,7 @@ from enum import Enum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from . import abi_check, layout, native
+from . import abi, layout, native
 from .build import RUNTIME
 from .events import DigestList, Event, IdleTimeout, PacketIn, PortState
 from .objects import (
@@ -68,7 +68,7 @@ from .program import Program
 from .records import CTL_COUNTER, CTL_METER, CTL_REGISTER, METER, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -331,9 +331,9 @@ def text_function(sink: Callable[[str], None] | None) -> object:
     return native.TextFunction(say)
 
 
-EVENT = abi_check.Layouts(RUNTIME / "event.h").of("event_head")
+EVENT = abi.Declarations(RUNTIME / "event.h").packed("event_head")
 EVENT_PACKET_IN, EVENT_DIGEST, EVENT_IDLE, EVENT_PORT = range(1, 5)
-FRAME = abi_check.Layouts(RUNTIME / "port_memory.h").of("memory_frame")
+FRAME = abi.Declarations(RUNTIME / "port_memory.h").packed("memory_frame")
 READ_BYTES = 1 << 20
 WHOLE = 4  # most packets never stand further back
 
@@ -914,20 +914,18 @@ class Dataplane:
 
     def stats(self) -> Stats:
         """Every packet accounted for."""
-        names = native.drop_names()
-        numbers = _room_for_stats(names)
-        self._native.hosted_stats(self._l, self._sw, numbers)
-        return replace(_stats(numbers, names), ports=self._ports())
+        told = native.Stats()
+        self._native.hosted_stats(self._l, self._sw, told)
+        return replace(_stats(told), ports=self._ports())
 
     def books(self) -> tuple[list[BookLine], Stats]:
         """What became of every frame and byte, by class, and in plain numbers at the same moment.
 
         Lines of nothing are left out, and so is what ports tell.
         """
-        names = native.drop_names()
-        numbers = _room_for_stats(names)
-        tell = partial(self._native.hosted_books, self._l, self._sw, numbers)
-        return book_lines(tell, names), _stats(numbers, names)
+        told = native.Stats()
+        tell = partial(self._native.hosted_books, self._l, self._sw, told)
+        return book_lines(tell, native.drop_names()), _stats(told)
 
     def _ports(self) -> dict[int, PortStats]:
         infos = (native.PortInfo * native.PORTS)()
@@ -1024,15 +1022,10 @@ class Dataplane:
         return frames
 
 
-def _room_for_stats(drops: Sequence[str]) -> ctypes.Array[ctypes.c_uint64]:
-    """For a `struct hosted_stats`."""
-    return (ctypes.c_uint64 * (5 + len(drops)))()
-
-
-def _stats(numbers: Iterable[int], names: Sequence[str]) -> Stats:
-    received, copies, sent, held, _, *drops = numbers
-    dropped = {name: count for name, count in zip(names, drops, strict=True) if count}
-    return Stats(received=received, copies=copies, sent=sent, held=held, drops=dropped)
+def _stats(told: native.Stats) -> Stats:
+    drops = zip(native.drop_names(), told.drops, strict=True)
+    dropped = {name: count for name, count in drops if count}
+    return Stats(told.received, told.copies, told.sent, told.held, dropped)
 
 
 def book_lines(tell: Callable[[object, int], int], reasons: Sequence[str]) -> list[BookLine]:

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import abi_check, layout
+from . import abi, layout
 from .build import RUNTIME
 from .native import ALL, NONE
 from .objects import MatchKind, Objects
@@ -63,16 +63,16 @@ if TYPE_CHECKING:
 TO_ACTION, TO_MEMBER, TO_GROUP = range(3)
 BY_PROGRAM = 1
 
-_declared = abi_check.Layouts(RUNTIME / "ctl.h")
-HEAD = _declared.of("ctl_head")
-TABLE = _declared.of("ctl_table")
-MEMBER = _declared.of("ctl_member")
-GROUP_MEMBER = _declared.of("ctl_group_member")
-REPLICAS = _declared.of("ctl_replicas")
-REPLICA = _declared.of("ctl_replica")
-CELL = _declared.of("ctl_cell")
-DIGEST = _declared.of("ctl_digest")
-ENTRY = _declared.of("ctl_entry")
+_declared = abi.Declarations(RUNTIME / "ctl.h")
+HEAD = _declared.packed("ctl_head")
+TABLE = _declared.packed("ctl_table")
+MEMBER = _declared.packed("ctl_member")
+GROUP_MEMBER = _declared.packed("ctl_group_member")
+REPLICAS = _declared.packed("ctl_replicas")
+REPLICA = _declared.packed("ctl_replica")
+CELL = _declared.packed("ctl_cell")
+DIGEST = _declared.packed("ctl_digest")
+ENTRY = _declared.packed("ctl_entry")
 METER = struct.Struct("<5Q")  # the words of a ctl_cell: configured, cir, cburst, pir, pburst
 
 

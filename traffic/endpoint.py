@@ -28,9 +28,9 @@ from enum import StrEnum
 from ipaddress import IPv6Address
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
-from typing import Annotated, NamedTuple, Protocol, Self
+from typing import Annotated, Literal, NamedTuple, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from traffic.congestion import CONTROLS, FOLDER, NONE, Value
 from traffic.frames import (
@@ -192,6 +192,18 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+def _power_of_two(number: int) -> int:
+    if number & (number - 1):
+        raise ValueError("it is no power of two")
+    return number
+
+
+_PowerOfTwo = AfterValidator(_power_of_two)
+_Flag = Annotated[int, Field(ge=0, le=1)]
+_Dscp = Annotated[int, Field(ge=0, lt=64)]
+_Priority = Annotated[int, Field(ge=0, le=7)]
+_U8 = Annotated[int, Field(ge=0, lt=1 << 8)]
+_U16 = Annotated[int, Field(ge=0, lt=1 << 16)]
 _U24 = Annotated[int, Field(ge=0, lt=1 << 24)]
 _U32 = Annotated[int, Field(ge=0, lt=1 << 32)]
 _Positive = Annotated[int, Field(gt=0, lt=1 << 62)]
@@ -199,35 +211,39 @@ _Natural = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
 class EndpointConfig(_Record):
-    """An adapter's settings; what is None has the core's default (`ep_config_default`)."""
+    """An adapter's settings; what is None has the core's default (`ep_config_default`).
+
+    A value by itself is good or not as `core/script.c` has it; `ep_config_problem` says what goes
+    together.
+    """
 
     link_bps: _Positive  # of each port
-    ports: Annotated[int, Field(ge=1, le=8)] | None = None
-    bonded: Annotated[int, Field(ge=0, le=1)] | None = None
-    overhead_bytes: _Natural | None = None
-    mtu: _Positive | None = None
-    ip: Annotated[int, Field(ge=4, le=6)] | None = None
-    payload: Annotated[str, Field(pattern="^(pattern|none)$")] | None = None
+    ports: Annotated[int, Field(ge=1, le=8), _PowerOfTwo] | None = None
+    bonded: _Flag | None = None
+    overhead_bytes: Annotated[int, Field(ge=0, le=1000)] | None = None
+    mtu: Annotated[int, Field(ge=64, le=9216, multiple_of=8)] | None = None
+    ip: Literal[4, 6] | None = None
+    payload: Literal["pattern", "none"] | None = None
     recovery: Recovery | None = None
-    window: _Positive | None = None
-    ack_every: _Positive | None = None
+    window: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    ack_every: Annotated[int, Field(ge=1, lt=1 << 32)] | None = None
     reorder: _Natural | None = None
-    multipath: Annotated[int, Field(ge=0, le=1)] | None = None
+    multipath: _Flag | None = None
     rto: _Natural | None = None
     rto_first: _Natural | None = None
-    retry_limit: _Natural | None = None
-    catch_up: _Positive | None = None
-    int_port: _Natural | None = None
-    control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
-    acks: Annotated[str, Field(pattern="^(data|control|lossless)$")] | None = None
-    lossless: Annotated[int, Field(ge=0, le=0xFF)] | None = None
+    retry_limit: Annotated[int, Field(ge=0, le=250)] | None = None
+    catch_up: Annotated[int, Field(ge=1, le=10**10)] | None = None
+    int_port: _U16 | None = None
+    control_priority: _Priority | None = None
+    acks: Literal["data", "control", "lossless"] | None = None
+    lossless: _U8 | None = None
     receive_bps: _Natural | None = None
-    receive_room: _Natural | None = None
-    receive_xoff: _Natural | None = None
-    receive_xon: _Natural | None = None
-    pause_classes: Annotated[int, Field(ge=0, le=0xFF)] | None = None
+    receive_room: _U32 | None = None
+    receive_xoff: _U32 | None = None
+    receive_xon: _U32 | None = None
+    pause_classes: _U8 | None = None
     pause_dscps: Annotated[int, Field(ge=0, lt=1 << 64)] | None = None
-    credit_classes: Annotated[int, Field(ge=0, le=0xFF)] | None = None
+    credit_classes: _U8 | None = None
     credit_size: _U32 | None = None
     credit_least: _U32 | None = None
     credit_cell: _U32 | None = None
@@ -236,10 +252,10 @@ class EndpointConfig(_Record):
     storm_until: _Natural | None = None
     transport: TransportKind | None = None
     entropy: Entropy | None = None
-    entropies: _Positive | None = None
-    last_hop_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None
-    has_trimming: Annotated[int, Field(ge=0, le=1)] | None = None
-    hops: _Natural | None = None
+    entropies: Annotated[int, Field(ge=1, le=ENTROPY_MOST), _PowerOfTwo] | None = None
+    last_hop_dscp: _Dscp | None = None
+    has_trimming: _Flag | None = None
+    hops: _U32 | None = None
     seed: _U32 | None = None
     base_rtt: _Positive | None = None
     cc: Mapping[str, Value] = {}  # parameters of congestion controls: {"dcqcn_profile": "mlx5"}
@@ -268,12 +284,12 @@ class QueuePair(_Record):
 
     number: _U24
     flow: FlowAddress
-    priority: Annotated[int, Field(ge=0, le=7)] = 3
+    priority: _Priority = 3
     cc: str = NONE
     rate_bps: _Natural = 0  # 0: the link's
     base_rtt_ns: _Natural = 0  # UET: of an empty fabric
-    dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
-    control_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # of CNPs; None: the usual one
+    dscp: _Dscp | None = None  # None: that of RoCE
+    control_dscp: _Dscp | None = None  # of CNPs; None: the usual one
     ecn_capable: bool = True
     transport: TransportKind = TransportKind.ROCE
     psn: _U24 = 0

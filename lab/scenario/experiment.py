@@ -10,13 +10,14 @@ from ipaddress import IPv6Address
 from typing import NamedTuple
 
 import networkx as nx
+from pydantic import ValidationError
 
 from controller import LinkSpec, Settings
 from controller.segments import Path
 from controller.settings import CONTROL_PRIORITY, SettingsError
 from controller.tables import PRIORITIES, SwitchSite
 from lab.errors import ScenarioError
-from lab.scenario.model import Scenario
+from lab.scenario.model import Scenario, explained
 from lab.scenario.traffic import make_workload
 from lab.scenario.translate import (
     controller_settings,
@@ -236,17 +237,20 @@ class Experiment:
         """What a host has to do."""
         host = self.fabric.hosts[rank]
         cable = self.cable(self.host_links[host])
-        config = endpoint_config(
-            self.scenario,
-            host.name,
-            replace(cable, rate_bps=max([cable.rate_bps, *self.port_rates(host).values()])),
-            self.round_trip_ns,
-            self.settings.max_frame,
-            self._links_on_the_way,
-            len(self.fabric.leaves_of(host)),
-            is_bonded=self.fabric.has_pairs,
-            carries_payload=carries_payload,
-        )
+        try:
+            config = endpoint_config(
+                self.scenario,
+                host.name,
+                replace(cable, rate_bps=max([cable.rate_bps, *self.port_rates(host).values()])),
+                self.round_trip_ns,
+                self.settings.max_frame,
+                self._links_on_the_way,
+                len(self.fabric.leaves_of(host)),
+                is_bonded=self.fabric.has_pairs,
+                carries_payload=carries_payload,
+            )
+        except ValidationError as error:
+            raise ScenarioError(f"{host}: {explained(error, EndpointConfig)}") from None
         return HostPlan(self, rank, config)
 
     def plan_lines(self, rank: int, config: EndpointConfig) -> Iterator[str]:

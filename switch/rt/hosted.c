@@ -395,7 +395,6 @@ size_t hosted_drain(struct sw *sw, void *out, size_t room)
     return event_drain(&sw->events, out, room);
 }
 
-uint32_t hosted_abi(void) { return SW_PROGRAM_ABI; }
 const char *hosted_drop_name(uint32_t reason)
 {
     return reason < DROP_REASONS ? sw_drop_names[reason] : NULL;

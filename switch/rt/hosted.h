@@ -111,8 +111,6 @@ uint32_t hosted_ports(struct loop *loop, struct sw *sw, struct hosted_port *out,
 int hosted_event_fd(const struct sw *sw);
 size_t hosted_drain(struct sw *sw, void *out, size_t room);
 
-/* Sizes, to be compared with what the binding believes. */
-uint32_t hosted_abi(void);
 const char *hosted_drop_name(uint32_t reason);
 const struct ctl_reason_text *hosted_reason(uint32_t reason);
 

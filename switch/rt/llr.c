@@ -174,7 +174,7 @@ static const struct llr_frame *say(struct llr *llr)
     be_store(bytes + NUMBER_AT, 3, llr->expected & NUMBER_MASK);
     be_store(bytes + FROM_AT, 3, llr->from & NUMBER_MASK);
     be_store(bytes + TO_AT, 3, llr->to & NUMBER_MASK);
-    count(llr, LLR_ANSWERED);
+    count(llr, LLR_ANSWERS);
     if (llr->from != llr->to)
         count(llr, LLR_MISSED);
     llr->from = llr->to = llr->expected;

@@ -36,7 +36,7 @@ struct llr_config {
 
 enum llr_count { /* in the order of cells of link_counts */
     LLR_REPLAYED,  /* frames sent again */
-    LLR_ANSWERED,  /* answers sent */
+    LLR_ANSWERS,  /* answers sent */
     LLR_MISSED,    /* those of them that say what is missing */
     LLR_TIMEOUTS,
     LLR_UNFIT,     /* frames that came again, or out of turn, and went no further */

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.engines.sim.native import library
+from lab.engines.sim.native import FOLDER, library
+from switch.abi import Declarations, Library
 
 HAPPEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 
@@ -26,15 +27,7 @@ class Queue:
     """A queue, and what happened in it."""
 
     def __init__(self, seed: int = 1) -> None:
-        self._c = library()
-        self._c.evq_init.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-        self._c.evq_init.restype = ctypes.c_bool
-        self._c.evq_schedule.argtypes = [*[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_uint8]
-        self._c.evq_schedule.restype = ctypes.c_bool
-        self._c.evq_cancel.argtypes = [ctypes.c_void_p] * 2
-        self._c.evq_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-        self._c.evq_run.restype = ctypes.c_uint64
-        self._c.evq_free.argtypes = [ctypes.c_void_p]
+        self._c = Library(Path(library()._name), Declarations(FOLDER / "evq.h"))
         self._queue = ctypes.create_string_buffer(256)
         assert self._c.evq_init(self._queue, seed)
         self._happen = HAPPEN(self._happened)

@@ -643,8 +643,8 @@ const struct ep_way_note *ep_way_notes(const struct ep *ep, uint32_t *count)
 
 const char *way_state_name(uint16_t state)
 {
-    static const char *const NAMES[] = {"good", "skip", "bad", "denied"};
-    return state < sizeof NAMES / sizeof *NAMES ? NAMES[state] : "?";
+    static const char *const STATES[] = {"good", "skip", "bad", "denied"};
+    return state < sizeof STATES / sizeof *STATES ? STATES[state] : "?";
 }
 
 uint32_t qp_number(const struct qp *qp) { return qp->number; }
@@ -677,7 +677,7 @@ void qp_state(const struct qp *qp, ns_t now, struct qp_state *state)
 
 const char *ep_error_name(enum ep_error error)
 {
-    static const char *const NAMES[] = {
+    static const char *const ERRORS[] = {
         [EP_OK] = "ok",
         [EP_RETRY_EXCEEDED] = "retry-exceeded",
         [EP_REMOTE_ACCESS] = "remote-access",
@@ -687,5 +687,5 @@ const char *ep_error_name(enum ep_error error)
         [EP_LOCAL_INVALID] = "local-invalid-request",
         [EP_LOCAL_DATA] = "local-data",
     };
-    return (size_t)error < sizeof NAMES / sizeof *NAMES ? NAMES[error] : "unknown";
+    return (size_t)error < sizeof ERRORS / sizeof *ERRORS ? ERRORS[error] : "unknown";
 }

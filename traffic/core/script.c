@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum kind {
-    U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
+    FLAG, DSCP, U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
     HEX_PLANES, TRANSPORT, ENTROPY
 };
 
@@ -37,9 +37,8 @@ static const struct key HEAD_KEYS[] = {
     HEAD("qps", U32, qps),
     HEAD("transfers", U32, transfers),
     HEAD("edges", U32, edges),
-    HEAD("link-bps", U64, config.link_bps),
     HEAD("ports", U8, config.ports),
-    HEAD("bonded", U8, config.bonded),
+    HEAD("bonded", FLAG, config.bonded),
     HEAD("overhead-bytes", U32, config.overhead_bytes),
     HEAD("mtu", U32, config.mtu),
     HEAD("ip", U8, config.ip),
@@ -48,7 +47,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("window", U32, config.window),
     HEAD("ack-every", U32, config.ack_every),
     HEAD("reorder", U64, config.reorder),
-    HEAD("multipath", U8, config.multipath),
+    HEAD("multipath", FLAG, config.multipath),
     HEAD("rto", U64, config.rto),
     HEAD("rto-first", U64, config.rto_first),
     HEAD("retry-limit", U32, config.retry_limit),
@@ -73,8 +72,8 @@ static const struct key HEAD_KEYS[] = {
     HEAD("transport", TRANSPORT, config.transport),
     HEAD("entropy", ENTROPY, config.entropy),
     HEAD("entropies", U16, config.entropies),
-    HEAD("last-hop-dscp", U8, config.last_hop_dscp),
-    HEAD("has-trimming", U8, config.has_trimming),
+    HEAD("last-hop-dscp", DSCP, config.last_hop_dscp),
+    HEAD("has-trimming", FLAG, config.has_trimming),
     HEAD("hops", U32, config.hops),
     HEAD("seed", U32, config.seed),
     HEAD("base-rtt", U64, config.base_rtt),
@@ -153,9 +152,14 @@ static uint32_t hex(const char *text, uint8_t *bytes, size_t room)
 
 static bool assign_number(enum kind kind, const char *text, void *place)
 {
-    static const uint64_t MOST[] = {[U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX,
-                                    [U64] = INT64_MAX, [BITS] = UINT64_MAX};
-    static const size_t BYTES[] = {[U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8, [BITS] = 8};
+    static const uint64_t MOST[] = {
+        [FLAG] = 1, [DSCP] = 63, [U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX,
+        [U64] = (1ull << 62) - 1, /* two of them fit into 64 bits */
+        [BITS] = UINT64_MAX,
+    };
+    static const size_t BYTES[] = {
+        [FLAG] = 1, [DSCP] = 1, [U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8, [BITS] = 8,
+    };
     uint64_t value;
     if (!number(text, MOST[kind], &value))
         return false;
@@ -188,6 +192,8 @@ static bool assign(const struct key *key, const char *text, void *record)
     void *place = (char *)record + key->place;
 
     switch (key->kind) {
+    case FLAG:
+    case DSCP:
     case U8:
     case U16:
     case U32:
@@ -251,7 +257,7 @@ static bool read_endpoint(struct script *script, char **rest)
         return fail(script, "there is an endpoint already");
     char *link = strtok_r(NULL, " \n", rest);
     uint64_t bps;
-    if (!link || strncmp(link, "link-bps=", 9) || !number(link + 9, UINT64_MAX / 2, &bps))
+    if (!link || strncmp(link, "link-bps=", 9) || !number(link + 9, INT64_MAX, &bps))
         return fail(script, "an endpoint begins with link-bps=N");
     ep_config_default(&head.config, bps);
     if (!read_keys(script, rest, HEAD_KEYS, &head, &head.config))

@@ -376,7 +376,7 @@ static void channel_arrival(struct evq_event *event, ns_t now)
         expect_first(channel);
     if (SW_UNLIKELY(channel->is_down || to->is_halted)) {
         channel->lost++;
-        count_bytes(&channel->dropped[channel->is_down ? NET_CUT : NET_HALTED][frame->kind],
+        count_bytes(&channel->dropped[channel->is_down ? NET_LINK_CUT : NET_HOST_HALTED][frame->kind],
                     frame->wire);
         frame_release(part, frame);
         return;

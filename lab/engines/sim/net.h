@@ -33,8 +33,8 @@ struct net_account {
     uint64_t early; /* frames that came to another part sooner than can be: a defect */
 };
 
-/* Why a channel loses what is in it; keep in step with native.LOST. */
-enum net_lost { NET_CUT, NET_HALTED, NET_WAYS_TO_LOSE };
+/* Why a channel loses what is in it; reports have the names. */
+enum net_lost { NET_LINK_CUT, NET_HOST_HALTED, NET_WAYS_TO_LOSE };
 
 struct net_channel_report {
     uint64_t packets, bytes, lost;

@@ -404,7 +404,7 @@ class Simulation:
             self._native.net_host_times(
                 self._net,
                 self._numbers[host],
-                *(column.buffer_info()[0] for column in (starts, ends)),
+                *((ctypes.c_int64 * transfers).from_buffer(each) for each in (starts, ends)),
                 transfers,
             )
         return Timeline(starts, ends)
