@@ -12,7 +12,8 @@ name: planes-by-lot
 topology: {kind: planes, planes: 4, leaves: 3, spines: 1, hosts_per_leaf: 3}
 link: {rate_gbps: 100, mtu: 256, ip: 6, delay_ns: 20, fabric_rate_gbps: 25, fabric_delay_ns: 20,
   slow: {leaf7-spine3: 0.984}, llr: selective}
-traffic: {kind: htsim, file: flows.cm}
+traffic: {kind: htsim, file: flows.cm, priority: 0}
+ecn: {enabled: false}
 pfc: {priorities: [0], response_ns: 10, watchdog_ns: 0, xon_gap: 719}
 lb: {policy: conga}
 transport: {kind: mrc, cc: none, entropy: reps, entropies: 128, window: 4096, timeout: 14}
