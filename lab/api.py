@@ -32,7 +32,6 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.progress import Hear, Progress, Told
-from lab.quantity import duration
 from lab.results.cautions import cautions
 from lab.results.outcome import Note
 from lab.results.result import Result
@@ -45,6 +44,7 @@ from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario, remarks
+from params.quantity import duration
 from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
 from views.live.outside import Outside

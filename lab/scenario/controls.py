@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from params.units import DurationNs, Size
 from traffic.collectives import Strict
-from traffic.collectives.units import DurationNs, Size
 from traffic.congestion import CONTROLS, Control, Kind, Parameter, Value
 
 _FORMER_PROFILES = {"hpcc-paper": "hpcc-ns3"}

@@ -24,7 +24,7 @@ import annotated_types
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
-from traffic.collectives.units import Count, DurationNs, Host, Size
+from params.units import Count, DurationNs, Host, Size
 
 Kinds = Mapping[str, Mapping[str, type[BaseModel]]]  # by section: the models of its kinds
 

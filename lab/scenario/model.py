@@ -32,6 +32,7 @@ from lab.scenario.controls import CongestionControl, with_controls
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
+from params.units import DurationNs, Size
 from topologies import (
     Fabric,
     IpVersion,
@@ -48,7 +49,6 @@ from topologies import (
 )
 from topologies.fabric import USUAL
 from traffic.collectives import Site, Spec, Strict, complaint
-from traffic.collectives.units import DurationNs, Size
 from traffic.congestion import CONTROLS, Control, about_controls
 from traffic.endpoint import Entropy, Recovery, TransportKind
 

@@ -10,11 +10,11 @@ from typing import Annotated, Literal, Self, TypeGuard, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
+from params.units import Host, Size
 from traffic.collectives.algorithms import add_collective, collective
 from traffic.collectives.collective import Collective
 from traffic.collectives.errors import SpecError, nearest
 from traffic.collectives.schedule import LOSSLESS, Schedule, ScheduleBuilder
-from traffic.collectives.units import Host, Size
 from traffic.collectives.wording import complaint
 
 

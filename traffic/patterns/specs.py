@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.units import DurationNs, Host, Size
 from traffic.collectives import ClassedSpec, RankError, Schedule, Site, Spec
-from traffic.collectives.units import DurationNs, Host, Size
 from traffic.patterns import flows
 from traffic.patterns.sizes import size_distribution
 
