@@ -470,7 +470,10 @@ def _plain(value: object) -> object:
         case bool() | int() | float() | str() | None:
             return value
         case Mapping():
-            return {str(_plain(key)): _plain(inside) for key, inside in value.items()}
+            named = {str(_plain(key)): _plain(inside) for key, inside in value.items()}
+            if len(named) < len(value):
+                raise ScenarioError(f"{value!r:.100}: two keys are the same; leave one out")
+            return named
         case BaseModel():
             return value.model_dump(mode="json", exclude_unset=True)
         case _ if hasattr(value, "item"):
