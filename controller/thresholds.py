@@ -121,8 +121,8 @@ def pool(settings: Settings, headrooms: list[int], queues: int, lossy: int = 0) 
     if left < settings.max_frame:
         enough = set_aside + 16 * settings.max_frame
         raise RoomError(
-            f"buffer.bytes: {settings.buffer.size:,} are too few: headroom and reserved bytes take "
-            f"{set_aside:,} of them; give it {enough:,} or more, or use shorter or slower links",
+            f"buffer.bytes: {settings.buffer.size:,} are too small: headroom and reserved bytes "
+            f"take {set_aside:,}; give it {enough:,} or more, or use shorter or slower links",
             enough,
         )
     return left

@@ -101,7 +101,7 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
         ("ecn={kmin: 5GB, kmax: 6GB}", "it must be at most 4294967295"),
         (
             "buffer.alpha=.inf",
-            "buffer.alpha: it must be a power of two from 1/256 to 128 (got inf)",
+            "buffer.alpha: it must be a power of two from 1/256 to 128",
         ),
         ("topology={kind: {a: 1}}", "topology.kind: there is no '{'a': 1}'"),
         ("buffer={profile: [1]}", "buffer.profile"),
