@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 CLASSES = 8
 
+Queue = Annotated[int, Field(ge=0, lt=CLASSES)]
 Priority = Annotated[int, Field(ge=0, le=6)]
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Pcp = Annotated[int, Field(ge=0, le=7)]

@@ -32,6 +32,7 @@ from typing import Annotated, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from params.classes import Dscp, Queue
 from traffic.congestion import CONTROLS, FOLDER, NONE, Value
 from traffic.frames import (
     DSCP_CONTROL,
@@ -218,7 +219,7 @@ class EndpointConfig(_Record):
     retry_limit: _Natural | None = None
     catch_up: _Positive | None = None
     int_port: _Natural | None = None
-    control_priority: Annotated[int, Field(ge=0, le=7)] | None = None
+    control_priority: Queue | None = None
     acks: Annotated[str, Field(pattern="^(data|control|lossless)$")] | None = None
     lossless: Annotated[int, Field(ge=0, le=0xFF)] | None = None
     receive_bps: _Natural | None = None
@@ -237,7 +238,7 @@ class EndpointConfig(_Record):
     transport: TransportKind | None = None
     entropy: Entropy | None = None
     entropies: _Positive | None = None
-    last_hop_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None
+    last_hop_dscp: Dscp | None = None
     has_trimming: Annotated[int, Field(ge=0, le=1)] | None = None
     hops: _Natural | None = None
     seed: _U32 | None = None
@@ -268,12 +269,12 @@ class QueuePair(_Record):
 
     number: _U24
     flow: FlowAddress
-    priority: Annotated[int, Field(ge=0, le=7)] = 3
+    priority: Queue = 3
     cc: str = NONE
     rate_bps: _Natural = 0  # 0: the link's
     base_rtt_ns: _Natural = 0  # UET: of an empty fabric
-    dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # None: that of RoCE
-    control_dscp: Annotated[int, Field(ge=0, lt=64)] | None = None  # of CNPs; None: the usual one
+    dscp: Dscp | None = None  # None: that of RoCE
+    control_dscp: Dscp | None = None  # of CNPs; None: the usual one
     ecn_capable: bool = True
     transport: TransportKind = TransportKind.ROCE
     psn: _U24 = 0

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from params.classes import Priority
 from params.section import Strict
 from params.units import Host, Size
 from traffic.collectives.algorithms import add_collective, collective
@@ -62,7 +63,7 @@ def explain(error: ValidationError, model: type[BaseModel], what: str) -> str:
 class ClassedSpec(Spec):
     """Traffic of one class of the fabric."""
 
-    priority: int = Field(default=LOSSLESS, ge=0, le=6)
+    priority: Priority = LOSSLESS
     """Its class: 3 is lossless unless pfc.priorities has others, 0 best effort, 6 control."""
     ecn_capable: bool = True
     """Whether its packets can be marked; those that cannot may be dropped instead (WRED)."""

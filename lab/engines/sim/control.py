@@ -179,7 +179,7 @@ class SimulatedSwitches:
             marked=_index(program.counters, "marked"),
             dropped=_index(program.counters, "dropped"),
             classes=ClassSet(pausable).mask,
-            lossless=sum(1 << priority for priority in lossless),
+            lossless=ClassSet(lossless).mask,
             storms=native.NOWHERE if storms is None else storms,
             **{name: at if has_stock else native.NOWHERE for name, at in stock.items()},
         )
