@@ -285,7 +285,7 @@ def test_what_cannot_be_marked_is_dropped_where_others_are(step: bool, priority:
 
 def test_lossless_classes_keep_their_own_marks() -> None:
     settings = Settings(
-        max_frame=1100, ecn=Ecn(kmin=0, kmax=0), ecn_by_class={0: Ecn(enabled=False)}
+        max_frame=1100, ecn=Ecn(kmin=0, kmax=1), ecn_by_class={0: Ecn(enabled=False)}
     )
     bed = Testbed.build(leaf_spine(2, 1, 2), replace(settings, lossless=ClassSet((3, 5))))
     for dscp in (0, 26, 40):
