@@ -32,7 +32,7 @@ from pathlib import Path
 
 from bench import sim, switch, tables
 from compiler import compile_program
-from lab.quantity import PLAIN
+from params.quantity import PLAIN
 from switch.program import Program
 from views.report import svg
 from views.report.charts import lines

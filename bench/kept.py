@@ -14,7 +14,7 @@ from switch.build import digest
 from switch.cache import kept
 
 _ROOMS = (
-    *("compiler", "controller", "course", "files", "lab", "p4src", "switch"),
+    *("compiler", "controller", "course", "files", "lab", "p4src", "params", "switch"),
     *("topologies", "traffic", "views"),
 )
 _CODE = {".py", ".p4", ".c", ".h"}

@@ -36,11 +36,11 @@ from rich.table import Table
 
 from bench.kept import figures
 from lab.progress import Stages
-from lab.quantity import percent, size
 from lab.runs.sweep import Variant, lay_out, make, run_one
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
-from traffic.collectives.units import Size
+from params.quantity import percent, size
+from params.units import Size
 from views.report import Sweep
 
 _BUSBW = "collective.busbw_gbps"

@@ -13,7 +13,6 @@ from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, in_turn, routes_of, still_taken
 from controller.settings import (
     Buffer,
-    Ecn,
     LinkSpec,
     LoadBalancing,
     Loss,
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
         install,
         read_plans,
     )
+
+from params.marking import Ecn
 
 __all__ = [
     "Buffer",

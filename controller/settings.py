@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from params.classes import ClassSet
+from params.marking import Ecn
+
 LOSSLESS_PRIORITY = 3
 CONTROL_PRIORITY = 6
 PAUSE_PRIORITY = 7  # the queue that pause frames leave by, before all others
@@ -103,7 +106,7 @@ class Buffer:
 class Trim:
     """What becomes of packets for which there is no room; see p4src/trim.p4."""
 
-    classes: frozenset[int] = frozenset()  # whose packets are cut; only such as may lose
+    classes: ClassSet = ClassSet()  # whose packets are cut; only such as may lose
     size: int = 64  # what is left of a frame with neither tags nor telemetry, its headers included
     priority: int = 5  # the class of what was cut
     dscp: int = 41  # what tells it,
@@ -173,17 +176,6 @@ class Credits:
     enabled: bool = False
     size: int | None = None  # bytes a class has at each port; computed if not given
     response_ns: int = 0  # that either end takes
-
-
-@dataclass(frozen=True, slots=True)
-class Ecn:
-    """Marking."""
-
-    enabled: bool = True
-    kmin: int = 100_000
-    kmax: int = 400_000
-    pmax: float = 0.2
-    drop: bool = False  # what would be marked and does not understand marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +268,7 @@ class Settings:
     host_link: LinkSpec = LinkSpec()
     fabric_link: LinkSpec = LinkSpec()
     max_frame: int = 4296  # bytes without FCS: path MTU, headers, telemetry
-    lossless: frozenset[int] = frozenset({LOSSLESS_PRIORITY})
+    lossless: ClassSet = ClassSet((LOSSLESS_PRIORITY,))
     buffer: Buffer = Buffer()
     trim: Trim = Trim()
     pfc: Pfc = Pfc()

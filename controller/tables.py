@@ -38,6 +38,9 @@ from controller.settings import (
     Settings,
     SettingsError,
 )
+from params.classes import ClassSet
+from params.marking import gradient
+from params.shares import alpha_code, chance_code
 from topologies import Fabric, Network, Node, NodeKind
 
 # In the order of drop_reason_t in p4src/types.p4.
@@ -172,15 +175,15 @@ class SwitchSite:
         return frozenset(tenants.far_leaves(self.fabric, self.switch))
 
     @property
-    def lossless(self) -> frozenset[int]:
+    def lossless(self) -> ClassSet:
         """The priorities whose senders are paused, so that nothing is lost."""
         is_paused = self.settings.pfc.enabled and not self.settings.credits.enabled
-        return self.settings.lossless if is_paused else frozenset()
+        return self.settings.lossless if is_paused else ClassSet()
 
     @property
-    def credited(self) -> frozenset[int]:
+    def credited(self) -> ClassSet:
         """The priorities whose senders go by credits instead."""
-        return self.settings.lossless if self.settings.credits.enabled else frozenset()
+        return self.settings.lossless if self.settings.credits.enabled else ClassSet()
 
 
 def switch_plan(
@@ -621,7 +624,7 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                     match,
                     "lossless",
                     pool_size=pool,
-                    queue_alpha=thresholds.alpha_code(buffer.alpha),
+                    queue_alpha=alpha_code(buffer.alpha),
                     queue_most=buffer.most or 0,
                     **cells,
                     queue_reserved=buffer.reserved,
@@ -645,7 +648,7 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                     match,
                     "lossy",
                     pool_size=pool,
-                    queue_alpha=thresholds.alpha_code(usual),
+                    queue_alpha=alpha_code(usual),
                     queue_most=_lossy_most(site, priority),
                     **cells,
                     queue_reserved=_lossy_reserved(site, priority),
@@ -711,7 +714,7 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
         yield CloneSession(session_of(port), port, site.settings.control_queue)
     if not site.lossless:
         return
-    lossless = sum(1 << priority for priority in site.lossless)
+    lossless = site.lossless.mask
     watchdog = pfc.watchdog
     for port in site.ports:
         obeys_all = pfc.asymmetric and port in site.host_ports
@@ -860,7 +863,7 @@ def _marking(site: SwitchSite) -> Iterator[Entity]:
                 "between_or_drop" if ecn.drop else "between",
                 queue_min=least,
                 queue_max=most,
-                gradient=thresholds.marking_gradient(least, most, ecn.pmax),
+                gradient=gradient(least, most, ecn.pmax),
             )
 
 
@@ -945,7 +948,7 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
                 {"standard_metadata.ingress_port": (port, _PORT_MASK)},
                 "watch",
                 1,
-                share=thresholds.chance(telemetry.share),
+                share=chance_code(telemetry.share),
                 instructions=telemetry.instructions,
                 hop_words=telemetry.hop_words,
                 hops=telemetry.hops,
@@ -962,7 +965,7 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
                     f"{block}.drop_reports",
                     {"meta.drop_reason": reason},
                     f"{block}.tell",
-                    share=thresholds.chance(telemetry.drop_share),
+                    share=chance_code(telemetry.drop_share),
                 )
     yield CloneSession(SESSION_REPORTS, telemetry.report_port)
     yield default(
@@ -1051,7 +1054,7 @@ def _loss(loss: Loss) -> Iterator[Entity]:
             f"standard_metadata.{port}": loss.port,
             "meta.priority": priority,
         }
-        yield entry(table, match, action, chance=thresholds.chance(loss.share))
+        yield entry(table, match, action, chance=chance_code(loss.share))
 
 
 def switch_plans(

@@ -121,35 +121,11 @@ def pool(settings: Settings, headrooms: list[int], queues: int, lossy: int = 0) 
     if left < settings.max_frame:
         enough = set_aside + 16 * settings.max_frame
         raise RoomError(
-            f"a buffer of {settings.buffer.size:,} bytes is too small: headroom and reserved bytes "
-            f"take {set_aside:,} of it; give it {enough:,} or more, or use shorter or slower links",
+            f"buffer.bytes: {settings.buffer.size:,} are too small: headroom and reserved bytes "
+            f"take {set_aside:,}; give it {enough:,} or more, or use shorter or slower links",
             enough,
         )
     return left
-
-
-def alpha_code(alpha: float) -> int:
-    """alpha as p4src/buffer.p4 takes it: 8 stands for 1, one more for the double."""
-    code = round(math.log2(alpha)) + 8 if 0 < alpha < math.inf else -1
-    if not 0 <= code <= 15 or alpha != 2.0 ** (code - 8):
-        raise SettingsError(f"alpha is {alpha}; it must be a power of two from 1/256 to 128")
-    return code
-
-
-def chance(share: float) -> int:
-    """A probability as the fabric program takes it."""
-    if not 0 <= share <= 1:
-        raise SettingsError(f"{share} is no share; it must be from 0 to 1")
-    return round(share * 0xFFFFFFFF)
-
-
-def marking_gradient(kmin: int, kmax: int, pmax: float) -> int:
-    """The slope of the marking curve as p4src/mark.p4 takes it."""
-    if not 0 <= kmin <= kmax:
-        raise SettingsError(f"ecn: kmin is {kmin:,} bytes, kmax {kmax:,}; kmin must not be more")
-    if kmin == kmax:
-        return 0  # a step: nothing is between them
-    return min(int(pmax * 2**32 / (kmax - kmin)), 0xFFFFFFFF)
 
 
 def quanta(weights: Mapping[int, int], max_frame: int) -> dict[int, int]:

@@ -1,1 +1,1 @@
-"""The course in `exercises/`: opened by ``closlab lesson``, judged by ``closlab grade``."""
+"""The course (private, as all but `closlab.py` is): opened by ``lesson``, judged by ``grade``."""

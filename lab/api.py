@@ -32,7 +32,6 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.progress import Hear, Progress, Told
-from lab.quantity import duration
 from lab.results.cautions import cautions
 from lab.results.outcome import Note
 from lab.results.result import Result
@@ -44,6 +43,7 @@ from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario, remarks
+from params.quantity import duration
 from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
 from views.live.outside import Outside
@@ -469,7 +469,10 @@ def _plain(value: object) -> object:
         case bool() | int() | float() | str() | None:
             return value
         case Mapping():
-            return {str(_plain(key)): _plain(inside) for key, inside in value.items()}
+            named = {str(_plain(key)): _plain(inside) for key, inside in value.items()}
+            if len(named) < len(value):
+                raise ScenarioError(f"{value!r:.100}: two keys are the same; leave one out")
+            return named
         case BaseModel():
             return value.model_dump(mode="json", exclude_unset=True)
         case _ if hasattr(value, "item"):

@@ -23,7 +23,7 @@ from views.report.svg import Drawing, width_of
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "imports.svg"
 TOPS = (
-    *("compiler", "switch", "topologies", "traffic", "controller", "files"),
+    *("compiler", "switch", "topologies", "traffic", "controller", "files", "params"),
     *("lab", "views", "course", "bench", "closlab"),
 )
 _WIDTH = 640.0

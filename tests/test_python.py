@@ -57,7 +57,7 @@ def test_all_that_is_public_is_documented() -> None:
         assert getattr(closlab, name).__doc__
 
 
-@pytest.mark.parametrize("package", [*FOLDERS, "lab", "views", "course", "bench"])
+@pytest.mark.parametrize("package", [*FOLDERS, "lab", "views", "course", "params", "bench"])
 def test_everything_else_says_that_it_is_private(package: str) -> None:
     assert "rivate, as all but `closlab.py` is" in (import_module(package).__doc__ or "")
 

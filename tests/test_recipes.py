@@ -26,6 +26,7 @@ COPIED = (
         "traffic",
         "controller",
         "files",
+        "params",
         "lab",
         "views",
         "course",

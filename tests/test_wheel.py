@@ -19,6 +19,7 @@ INSTALLED = (
         "traffic",
         "controller",
         "files",
+        "params",
         "lab",
         "views",
         "course",

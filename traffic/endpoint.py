@@ -32,6 +32,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from params.classes import Dscp, Queue
 from traffic.congestion import CONTROLS, FOLDER, NONE, Value
 from traffic.frames import (
     DSCP_CONTROL,
@@ -200,8 +201,6 @@ def _power_of_two(number: int) -> int:
 
 _PowerOfTwo = AfterValidator(_power_of_two)
 _Flag = Annotated[int, Field(ge=0, le=1)]
-_Dscp = Annotated[int, Field(ge=0, lt=64)]
-_Priority = Annotated[int, Field(ge=0, le=7)]
 _U8 = Annotated[int, Field(ge=0, lt=1 << 8)]
 _U16 = Annotated[int, Field(ge=0, lt=1 << 16)]
 _U24 = Annotated[int, Field(ge=0, lt=1 << 24)]
@@ -234,7 +233,7 @@ class EndpointConfig(_Record):
     retry_limit: Annotated[int, Field(ge=0, le=250)] | None = None
     catch_up: Annotated[int, Field(ge=1, le=10**10)] | None = None
     int_port: _U16 | None = None
-    control_priority: _Priority | None = None
+    control_priority: Queue | None = None
     acks: Literal["data", "control", "lossless"] | None = None
     lossless: _U8 | None = None
     receive_bps: _Natural | None = None
@@ -253,7 +252,7 @@ class EndpointConfig(_Record):
     transport: TransportKind | None = None
     entropy: Entropy | None = None
     entropies: Annotated[int, Field(ge=1, le=ENTROPY_MOST), _PowerOfTwo] | None = None
-    last_hop_dscp: _Dscp | None = None
+    last_hop_dscp: Dscp | None = None
     has_trimming: _Flag | None = None
     hops: _U32 | None = None
     seed: _U32 | None = None
@@ -284,12 +283,12 @@ class QueuePair(_Record):
 
     number: _U24
     flow: FlowAddress
-    priority: _Priority = 3
+    priority: Queue = 3
     cc: str = NONE
     rate_bps: _Natural = 0  # 0: the link's
     base_rtt_ns: _Natural = 0  # UET: of an empty fabric
-    dscp: _Dscp | None = None  # None: that of RoCE
-    control_dscp: _Dscp | None = None  # of CNPs; None: the usual one
+    dscp: Dscp | None = None  # None: that of RoCE
+    control_dscp: Dscp | None = None  # of CNPs; None: the usual one
     ecn_capable: bool = True
     transport: TransportKind = TransportKind.ROCE
     psn: _U24 = 0

@@ -24,6 +24,8 @@ MOST_BYTES = 1_000_000
 _MOST_DEPTH = 100
 _MOST_NODES = 200_000
 _MOST_DIGITS = 100
+# What is the same however it is written: 3 and 0x3, yes and true.
+_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int")}
 _DISPUTED = re.compile(r"[\t\ufeff!?]|[|>]#")
 
 
@@ -98,16 +100,19 @@ class _Bounded(Composer, SafeConstructor, Resolver):
         return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        first: dict[str, int] = {}
+        first: dict[Hashable, int] = {}
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 line = key.start_mark.line + 1
-                if key.value in first:
+                names = (
+                    {key.value, self.construct_object(key)} if key.tag in _PLAIN else {key.value}
+                )
+                if twice := [name for name in names if name in first]:
                     raise YamlError(
-                        f"'{_shortened(key.value)}' is there twice, in line {first[key.value]} "
+                        f"'{_shortened(key.value)}' is there twice, in line {first[twice[0]]} "
                         f"and in line {line}: leave one out"
                     )
-                first[key.value] = line
+                first |= dict.fromkeys(names, line)
         return super().construct_mapping(node, deep)
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:

@@ -1,1 +1,1 @@
-"""What is shown of runs: pages, figures, the live page, the site; they read what is kept."""
+"""What is shown of runs (private, as all but `closlab.py` is): pages, the live page, the site."""

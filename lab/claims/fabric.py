@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import mean, median
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
-from lab.quantity import NANOSECONDS, PER_CENT, PLAIN, duration, number, percent
+from params.quantity import NANOSECONDS, PER_CENT, PLAIN, duration, number, percent
 from views.report.charts import Spread, bars, lines
 
 Runs = Mapping[str, Found]

@@ -16,7 +16,7 @@ from math import sqrt
 from statistics import mean, stdev
 
 from lab.claims.claim import UNSOURCED, Case, Claim, Found, Judgement, Verdict
-from lab.quantity import PER_CENT, percent
+from params.quantity import PER_CENT, percent
 from views.report.charts import lines
 from views.report.svg import Drawing
 

@@ -41,13 +41,13 @@ from lab.engines.mininet.report_cables import Collector
 from lab.errors import LabError
 from lab.machine.processes import stop
 from lab.machine.speed import slowness
-from lab.quantity import duration, percent, size
 from lab.results.outcome import HOST_PAUSED_NS, Outcome, SwitchCounts
 from lab.results.telemetry import switch_named
 from lab.runs.run import proved
 from lab.scenario.faults import drained_links
 from lab.scenario.keys import nearest
 from lab.scenario.translate import REPORT_PORT
+from params.quantity import duration, percent, size
 from topologies import Address, Link, Node, NodeKind
 
 _REPORT_S = 8.0  # that a telemetry report may take

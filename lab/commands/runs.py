@@ -12,7 +12,7 @@ from rich.table import Table
 
 from lab.commands.options import Json
 from lab.machine.paths import writing_to
-from lab.quantity import size
+from params.quantity import size
 from views.report.index import HEAD, entries, prunable, prune, write_index
 
 _FIRST = ("run", "changed", "whole run", "packets dropped", "to be believed")

@@ -19,7 +19,7 @@ from lab.errors import LabError
 from lab.machine import tools
 from lab.machine.paths import SHELL_ENVIRONMENT, running_labs
 from lab.machine.speed import slowness
-from lab.quantity import size
+from params.quantity import size
 
 _ENOUGH_BYTES = 500_000_000  # for runs with captures
 _ASK_S = 10

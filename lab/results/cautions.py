@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.quantity import duration, packets, plural
 from lab.results.result import Result
 from lab.results.stalls import said
 from lab.scenario.translate import lossless_classes
+from params.quantity import duration, packets, plural
 
 _MOST_STALLS = 4  # sentences
 _NO_FAULT_OF_TIME = "deadlock", "no-route", "halted", "paused", "credit"

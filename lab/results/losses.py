@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 
 from controller import Remedy
 from controller.tables import SwitchSite, headroom_of, needed_headroom
-from lab.quantity import packets
 from lab.results.outcome import LOSSLESS_DISCARDS, SwitchCounts
 from lab.scenario.experiment import Experiment
+from params.quantity import packets
 from topologies import Fabric, Node, NodeKind
 from traffic.endpoint import counted_at
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from controller.tables import PRIORITIES
-from lab.quantity import number, size
 from lab.results.telemetry import Tally
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import Scenario
+from params.quantity import number, size
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import Stand

@@ -30,12 +30,12 @@ from typing import Literal, NamedTuple, get_args
 
 import networkx as nx
 
-from lab.quantity import duration, packets, plural
 from lab.results.outcome import INTERRUPTION, Look, Outcome, Wait
 from lab.results.part import Part
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import cut_links
 from lab.scenario.model import Fault, Scenario
+from params.quantity import duration, packets, plural
 from topologies import Fabric, Node
 from traffic.collectives import NEVER
 from traffic.endpoint import Recovery, Stand

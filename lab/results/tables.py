@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from lab.quantity import duration, size
 from lab.results.cautions import cautions
 from lab.results.cluster import ClusterResult
 from lab.results.inference import InferenceResult
 from lab.results.part import Percentiles
 from lab.results.result import LinkUse, Result
 from lab.scenario.model import Scenario, remarks
+from params.quantity import duration, size
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 14

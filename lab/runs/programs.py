@@ -21,13 +21,13 @@ from lab.errors import LabError, MissingTool
 from lab.machine.paths import writable
 from lab.machine.scratch import scratch
 from lab.progress import Stages
-from lab.quantity import duration
 from lab.results.outcome import SwitchCounts
 from lab.runs.run import check, emulate
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest
 from lab.scenario.model import Scenario
+from params.quantity import duration
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric

@@ -114,12 +114,16 @@ def check(scenario: Scenario) -> None:
 
 def _check_links(scenario: Scenario, fabric: Fabric) -> None:
     links = {link.name for link in fabric.links}
-    named = (fault.link for fault in scenario.faults if fault.link)
-    captured = (link for link in scenario.measures.pcap if link != ALL_LINKS)
-    for link in (*scenario.loss.links, *scenario.link.slow, *named, *captured):
+    named = {
+        "loss.links": scenario.loss.links,
+        "link.slow": scenario.link.slow,
+        "faults": [fault.link for fault in scenario.faults if fault.link],
+        "measures.pcap": [link for link in scenario.measures.pcap if link != ALL_LINKS],
+    }
+    for key, link in ((key, link) for key, some in named.items() for link in some):
         if link not in links:
             raise ScenarioError(
-                f"there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
+                f"{key}: there is no link '{link}' in this fabric" + nearest(link, sorted(links)),
                 "A link is named after its ends, the one nearer to the hosts first: leaf1-spine2; "
                 "the second between the same two is leaf1-spine2.2.",
             )
@@ -129,16 +133,19 @@ def _check_hosts(scenario: Scenario, fabric: Fabric) -> None:
     hosts = [host.name for host in fabric.hosts]
     tenants = [host for members in scenario.tenants.values() for host in members]
     takers = scenario.transport.receive_gbps
-    slow_hosts = takers if isinstance(takers, dict) else ()
-    ruled = [host for rule in scenario.access for host in rule.hosts]
-    struck = [fault.host for fault in scenario.faults if fault.host]
-    for host in (*tenants, *slow_hosts, *ruled, *struck):
+    named = {
+        "tenants": tenants,
+        "transport.receive_gbps": takers if isinstance(takers, dict) else (),
+        "access": [host for rule in scenario.access for host in rule.hosts],
+        "faults": [fault.host for fault in scenario.faults if fault.host],
+    }
+    for key, host in ((key, host) for key, some in named.items() for host in some):
         if host not in hosts:
             raise ScenarioError(
-                f"there is no host '{host}' in this fabric",
+                f"{key}: there is no host '{host}' in this fabric",
                 f"Its hosts are {hosts[0]} to {hosts[-1]}.",
             )
-        if tenants.count(host) > 1:
+        if key == "tenants" and tenants.count(host) > 1:
             raise ScenarioError(f"tenants: {host} is named twice; a host has one tenant")
 
 
@@ -188,7 +195,8 @@ def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
     for fault in scenario.faults:
         if fault.switch is not None and fault.switch not in known:
             raise ScenarioError(
-                f"there is no switch '{fault.switch}' in this fabric" + nearest(fault.switch, known)
+                f"faults: there is no switch '{fault.switch}' in this fabric"
+                + nearest(fault.switch, known)
             )
         if fault.action in ("drain", "undrain") and fault.link in ends:
             raise ScenarioError(
@@ -222,7 +230,7 @@ def _apply(content: dict[str, Any], change: str) -> None:
     if isinstance(place, list):
         place[_position(place, last, change)] = wanted
     else:
-        place[last] = wanted
+        place[_key_in(place, last)] = wanted
 
 
 def _check_text(content: object, place: tuple[object, ...]) -> None:
@@ -253,10 +261,15 @@ def _inside(place: Any, section: str, change: str) -> dict[str, Any] | list[Any]
     if isinstance(place, list):
         found = place[_position(place, section, change)]
     else:
-        found = place.setdefault(section, {})
+        found = place.setdefault(_key_in(place, section), {})
     if not isinstance(found, dict | list):
         raise ScenarioError(f"--set {change}: '{section}' is a value, not a section")
     return found
+
+
+def _key_in(section: dict[Any, Any], written: str) -> Any:
+    """A key as the section has it already, such as a class by its number, or as written."""
+    return next((key for key in section if str(key) == written), written)
 
 
 def _position(entries: list[Any], written: str, change: str) -> int:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import BaseModel, Field, create_model, field_validator, model_validator
 
-from traffic.collectives import Strict
-from traffic.collectives.units import DurationNs, Size
+from params.rates import MBPS, Mbps, bps
+from params.section import Section
+from params.units import DurationNs, Size
 from traffic.congestion import CONTROLS, Control, Kind, Parameter, Value
 
 _FORMER_PROFILES = {"hpcc-paper": "hpcc-ns3"}
-_BPS = 1_000_000  # a scenario's rates are in Mb/s
 _TYPES: dict[Kind, Any] = {
-    Kind.TIME: DurationNs, Kind.SIZE: Size, Kind.NUMBER: int, Kind.RATE: float,
+    Kind.TIME: DurationNs, Kind.SIZE: Size, Kind.NUMBER: int, Kind.RATE: Mbps,
     Kind.REAL: float, Kind.SHARE: float, Kind.FLAG: bool,
 }  # fmt: skip
 
@@ -29,12 +29,8 @@ else:
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class ControlSettings(Strict):
+class ControlSettings(Section):
     """A control's parameters: what is given differs from what it usually has."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True
-    )
 
     @model_validator(mode="before")
     @classmethod
@@ -71,7 +67,7 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
     """A parameter as a key of a section."""
     kind: Any = _TYPES.get(parameter.kind)
     bounds: dict[str, Any] = {}
-    per = _BPS if parameter.kind is Kind.RATE else 1
+    per = MBPS if parameter.kind is Kind.RATE else 1
     if parameter.kind is Kind.WORD:
         kind = Literal[parameter.words]
     elif parameter.kind is Kind.SHARE:
@@ -131,5 +127,5 @@ def values_of(transport: BaseModel, name: str) -> dict[str, Value]:
         value = getattr(section, parameter.key)
         if value is not None:
             is_rate = parameter.kind is Kind.RATE
-            said[f"{name}_{parameter.name}"] = round(value * _BPS) if is_rate else value
+            said[f"{name}_{parameter.name}"] = bps(value, MBPS) if is_rate else value
     return said

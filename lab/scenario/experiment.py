@@ -26,6 +26,7 @@ from lab.scenario.translate import (
     slowed,
 )
 from lab.scenario.ways import Ends, Helm, Ways
+from params.classes import ClassSet
 from topologies import Fabric, Link, Node
 from traffic.collectives import LocalTransfer, Paths, Schedule, TrafficError, local_part
 from traffic.endpoint import (
@@ -158,9 +159,9 @@ class Experiment:
         return found
 
     @property
-    def pausable(self) -> frozenset[int]:
+    def pausable(self) -> ClassSet:
         """The classes that can be told to stand still."""
-        return frozenset(PRIORITIES) if self.settings.pfc.asymmetric else self.settings.lossless
+        return ClassSet(PRIORITIES) if self.settings.pfc.asymmetric else self.settings.lossless
 
     @property
     def packets_per_s(self) -> float:

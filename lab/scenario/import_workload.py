@@ -17,11 +17,11 @@ import yaml
 from controller import RoomError
 from files import is_file
 from lab.errors import LabError, RunError, ScenarioError
-from lab.quantity import duration, size
 from lab.scenario import catalogue, fabrics, near
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import read_traffic
+from params.quantity import duration, size
 from topologies import Imported, NodeKind, TopologyError
 from traffic.collectives import Schedule, Site, SpecError, TrafficError
 from traffic.traces import ChakraSpec, TraceError, TraceSpec, UnknownKindError, kind_of

@@ -24,7 +24,8 @@ import annotated_types
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
-from traffic.collectives.units import Count, DurationNs, Host, Size
+from params.classes import ClassSet
+from params.units import Count, DurationNs, Host, Size
 
 Kinds = Mapping[str, Mapping[str, type[BaseModel]]]  # by section: the models of its kinds
 
@@ -175,6 +176,7 @@ def _words(kind: Any, metadata: list[Any]) -> str:
     for note in metadata:
         if isinstance(note, BeforeValidator) and note in _READ:
             return _READ[note]
+    kind = getattr(kind, "written", kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         metadata += inner[1:]
@@ -227,6 +229,8 @@ def _default(field: FieldInfo) -> str | None:
     if field.is_required():
         return None
     value = field.default
+    if isinstance(value, ClassSet):
+        value = tuple(value)
     if value is None or value in ((), {}, ""):
         return ""
     if isinstance(value, BaseModel):
@@ -234,7 +238,8 @@ def _default(field: FieldInfo) -> str | None:
     metadata: list[Any] = list(field.metadata)
     _words(field.annotation, metadata)  # for what the type was annotated with
     if isinstance(value, tuple):
-        _words(get_args(field.annotation)[0], metadata)
+        kind = getattr(field.annotation, "written", field.annotation)
+        _words(get_args(kind)[0], metadata)
         return f"[{', '.join(_plain(each, metadata) for each in value)}]"
     return _plain(value, metadata)
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from controller.segments import Listed, Path, Policy, State, policies_of
-from lab.quantity import duration
 from lab.scenario.faults import Replan, events_of
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
 from lab.scenario.ways import Ways
+from params.quantity import duration
 from topologies import Fabric, Node
 
 

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     SerializeAsAny,
@@ -32,6 +30,12 @@ from lab.scenario.controls import CongestionControl, with_controls
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
+from params.classes import ONCE, ByClass, ClassSet, Dscp, Pcp, Priority
+from params.marking import ClassMarking, Marking
+from params.rates import Gbps, LinkGbps, bps
+from params.section import Section
+from params.shares import Alpha, Share
+from params.units import MOST_MEMORY, DurationNs, Size
 from topologies import (
     Fabric,
     IpVersion,
@@ -47,23 +51,15 @@ from topologies import (
     two_fabrics,
 )
 from topologies.fabric import USUAL
-from traffic.collectives import Site, Spec, Strict, complaint
-from traffic.collectives.units import DurationNs, Size
+from traffic.collectives import Site, Spec, complaint
 from traffic.congestion import CONTROLS, Control, about_controls
 from traffic.endpoint import Entropy, Recovery, TransportKind
 
 _MOST_TOLD = 16  # of what is wrong with a scenario
-_MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
 ALL_LINKS = "all"  # in place of links' names
 
 
-class _Section(Strict):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True
-    )
-
-
-class LeafSpine(_Section):
+class LeafSpine(Section):
     """Leaves, each cabled to every spine."""
 
     kind: Literal["leaf-spine"] = "leaf-spine"
@@ -81,7 +77,7 @@ class LeafSpine(_Section):
         return leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, self.links)
 
 
-class FatTree(_Section):
+class FatTree(Section):
     """Three tiers of k-port switches: k pods, and k^3/4 hosts unless fewer hang at each leaf."""
 
     kind: Literal["fat-tree"]
@@ -95,7 +91,7 @@ class FatTree(_Section):
         return fat_tree(self.k, self.hosts_per_leaf)
 
 
-class Rail(_Section):
+class Rail(Section):
     """Servers whose n-th adapters all hang at the leaf of rail n."""
 
     kind: Literal["rail"]
@@ -113,7 +109,7 @@ class Rail(_Section):
         return rail(self.servers, self.rails, self.spines, self.pods)
 
 
-class Dragonfly(_Section):
+class Dragonfly(Section):
     """Groups of switches, all of a group cabled to each other, and few cables between groups."""
 
     kind: Literal["dragonfly"]
@@ -131,7 +127,7 @@ class Dragonfly(_Section):
         return dragonfly(self.groups, self.switches, self.hosts_per_leaf, self.global_links)
 
 
-class Planes(_Section):
+class Planes(Section):
     """Several independent leaf-spine fabrics, and hosts with a port into each."""
 
     kind: Literal["planes"]
@@ -156,7 +152,7 @@ class Planes(_Section):
         return planes(self.planes, self.leaves, self.spines, self.hosts_per_leaf)
 
 
-class DualTor(_Section):
+class DualTor(Section):
     """Leaves in pairs: every host of a rack has a port into each of its two leaves."""
 
     kind: Literal["dual-tor"]
@@ -173,7 +169,7 @@ class DualTor(_Section):
         return dual_tor(self.racks, self.spines, self.hosts_per_rack)
 
 
-class TwoFabrics(_Section):
+class TwoFabrics(Section):
     """A back-end fabric for GPUs, and a front-end where they meet servers, such as storage."""
 
     kind: Literal["two-fabrics"]
@@ -190,18 +186,18 @@ class TwoFabrics(_Section):
     """Switches of the front-end that hosts hang at: neighbours together, servers likewise."""
     front_spines: int = 1
     """Switches that join these."""
-    front_rate_gbps: float | None = Field(default=None, ge=0.001, le=10_000)
+    front_rate_gbps: LinkGbps | None = None
     """The rate of the front-end's links, if it differs."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
         rate = self.front_rate_gbps
-        front = USUAL if rate is None else Speed(rate_bps=round(rate * 10**9))
+        front = USUAL if rate is None else Speed(rate_bps=bps(rate))
         counts = self.leaves, self.spines, self.hosts_per_leaf, self.servers
         return two_fabrics(*counts, self.front_leaves, self.front_spines, front)
 
 
-class File(_Section):
+class File(Section):
     """A fabric somebody else described."""
 
     kind: Literal["file"]
@@ -219,7 +215,7 @@ class File(_Section):
         return {theirs: node.name for theirs, node in aliases.items() if theirs != node.name}
 
 
-TOPOLOGIES: dict[str, type[_Section]] = {
+TOPOLOGIES: dict[str, type[Section]] = {
     "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
     "dragonfly": Dragonfly, "planes": Planes, "dual-tor": DualTor, "two-fabrics": TwoFabrics,
     "file": File,
@@ -227,14 +223,14 @@ TOPOLOGIES: dict[str, type[_Section]] = {
 Topology = LeafSpine | FatTree | Rail | Dragonfly | Planes | DualTor | TwoFabrics | File
 
 
-class LinkSettings(_Section):
+class LinkSettings(Section):
     """Cables; those between switches are like those to hosts unless they are given."""
 
-    rate_gbps: float = Field(default=100, ge=0.001, le=10_000)
+    rate_gbps: LinkGbps = 100
     """The rate of a link."""
     delay_ns: DurationNs = Field(default=1000, ge=0, le=10**9)
     """How long a bit takes from one end to the other."""
-    fabric_rate_gbps: float | None = Field(default=None, ge=0.001, le=10_000)
+    fabric_rate_gbps: LinkGbps | None = None
     """The rate of links between switches, if it differs."""
     fabric_delay_ns: DurationNs | None = Field(default=None, ge=0, le=10**9)
     """The delay of links between switches, if it differs."""
@@ -254,24 +250,24 @@ class LinkSettings(_Section):
     link needs."""
 
 
-class BufferSettings(_Section):
+class BufferSettings(Section):
     """A switch's memory, shared by its ports."""
 
-    bytes: Size = Field(default=4_000_000, ge=1, le=_MOST_MEMORY)
+    bytes: Size = Field(default=4_000_000, ge=1, le=MOST_MEMORY)
     """How much there is, headroom included."""
-    alpha: float = 0.125
+    alpha: Alpha = 0.125
     """The share of what is free that one queue may take; a power of two."""
-    lossy_alpha: float | None = None
+    lossy_alpha: Alpha | None = None
     """The same for classes that may lose, if it differs."""
-    static: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
+    static: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
     """What one queue may take of the shared buffer, however much is free: instead of alpha."""
-    lossy_static: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
+    lossy_static: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
     """The same for classes that may lose, if it differs."""
-    reserved: Size = Field(default=0, ge=0, le=_MOST_MEMORY)
+    reserved: Size = Field(default=0, ge=0, le=MOST_MEMORY)
     """What each lossless class has to itself at every port, beside what is shared."""
-    lossy_reserved: Size = Field(default=0, ge=0, le=_MOST_MEMORY)
+    lossy_reserved: Size = Field(default=0, ge=0, le=MOST_MEMORY)
     """What each other class has to itself at every port it leaves by."""
-    headroom_pool: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
+    headroom_pool: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
     """What ports share for their headroom; without it each has its own, which always suffices."""
     cell: Size = Field(default=1, ge=1, le=4096)
     """Memory is taken in so many bytes: a packet counts as whole cells."""
@@ -282,59 +278,48 @@ class BufferSettings(_Section):
     """A chip whose buffer this is to be like, where no key says otherwise: controller/asics.py."""
 
 
-def _once(classes: tuple[int, ...]) -> tuple[int, ...]:
-    """Each class is named once."""
-    twice = next((each for each in classes if classes.count(each) > 1), None)
-    if twice is not None:
-        raise ValueError(f"class {twice} is named twice; name it once")
-    return classes
-
-
-Priority = Annotated[int, Field(ge=0, le=6)]  # 7 is what pause frames leave by
-Classes = Annotated[tuple[Priority, ...], AfterValidator(_once)]
-Gbps = Annotated[float, Field(ge=1e-9, le=10_000)]  # a bit per second, at least
 # One rate or those of some; what is wrong with it is told of what it looks like alone.
 _ONE, _EACH = "of all", "of each"
 GbpsOfHosts = Annotated[
     Annotated[Gbps, Tag(_ONE)] | Annotated[dict[str, Gbps], Tag(_EACH)],
     Discriminator(lambda value: _EACH if isinstance(value, dict) else _ONE),
 ]
-ByPriority = dict[Priority, Annotated[int, Field(ge=1, le=10_000)]]
+Weight = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class TrimSettings(_Section):
+class TrimSettings(Section):
     """Trimming: where there is no room for a packet, its headers go on alone and say so."""
 
     enabled: bool = False
     """Whether switches cut what they would drop; only classes that are not paused are cut."""
-    classes: Classes = (3,)
+    classes: ClassSet = ClassSet((3,))
     """The classes whose packets are cut."""
     size: Size = Field(default=64, ge=58, le=1024)
     """What is left of a frame, from Ethernet on: at least IP, UDP and 16 bytes (SONiC: 128)."""
     priority: Priority = 5
     """The class of what was cut; under schedule it has a share like any other."""
-    dscp: int = Field(default=41, ge=0, le=63)
+    dscp: Dscp = 41
     """The DSCP of what was cut,"""
-    last_hop_dscp: int = Field(default=42, ge=0, le=63)
+    last_hop_dscp: Dscp = 42
     """and of what was cut at the port to its receiver, which more ways would not have helped."""
-    reserved: Size = Field(default=20_000, ge=0, le=_MOST_MEMORY)
+    reserved: Size = Field(default=20_000, ge=0, le=MOST_MEMORY)
     """What cut packets have to themselves at every port; where that is full nothing is cut."""
-    threshold: Size | None = Field(default=None, ge=1, le=_MOST_MEMORY)
+    threshold: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
     """The queue above which packets are cut; without it what the buffer grants the class."""
 
 
-class PfcSettings(_Section):
+class PfcSettings(Section):
     """Priority flow control, for RoCEv2's priority or several."""
 
     enabled: bool = True
     """Whether switches pause whoever fills them, so that nothing is lost."""
-    priorities: Classes = (3,)
+    priorities: ClassSet = ClassSet((3,))
     """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
-    headroom: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
+    headroom: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
     """Memory a port has for what arrives after a pause; without it what its link needs."""
-    xon: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
+    xon: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
     """The queue at which pauses end; with xon_gap too, the least that XON can be."""
-    xon_gap: Size | None = Field(default=None, ge=0, le=_MOST_MEMORY)
+    xon_gap: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
     """How far a queue must sink below XOFF to resume; without it, and without xon, two frames."""
     xon_follows: bool = False
     """Whether XON moves with the threshold while a pause lasts, or stays where it began."""
@@ -364,55 +349,39 @@ class PfcSettings(_Section):
         return self
 
 
-class ClassSettings(_Section):
+class ClassSettings(Section):
     """What tells a packet's priority, which is its queue: 0 is best effort, 6 control."""
 
     trust: Literal["dscp", "pcp"] = "dscp"
     """Whose word counts: the DSCP's, or, where there is one, that of an 802.1Q tag's PCP."""
-    dscp: dict[Annotated[int, Field(ge=0, le=63)], Priority] = {}
+    dscp: Annotated[dict[Dscp, Priority], ONCE] = {}
     """Priorities by DSCP, besides 8: 1, 16: 2, 26: 3, 32: 4, 40: 5 and 48: 6; others are 0."""
-    pcp: dict[Annotated[int, Field(ge=0, le=7)], Priority] = {}
+    pcp: Annotated[dict[Pcp, Priority], ONCE] = {}
     """Priorities by PCP, where it differs from the PCP itself; 7 is 6 otherwise."""
 
 
-class EcnClass(_Section):
-    """Marking in one class."""
-
-    kmin: Size = Field(default=100_000, ge=0, le=_MOST_MEMORY)
-    """The queue from which on packets may be marked."""
-    kmax: Size = Field(default=400_000, ge=1, le=_MOST_MEMORY)
-    """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
-    pmax: float = Field(default=0.2, ge=0, le=1)
-    """The probability of a mark just below kmax; it rises from 0 at kmin."""
-    drop: bool = False
-    """Whether packets that cannot be marked are dropped where others are (WRED)."""
-
-
-class EcnSettings(_Section):
-    """Marking, by the length of the queue a packet leaves."""
-
+class _CanMark(Section):
     enabled: bool = True
     """Whether switches mark; only transport.cc does something about it."""
-    kmin: Size = Field(default=100_000, ge=0, le=_MOST_MEMORY)
-    """The queue from which on packets may be marked."""
-    kmax: Size = Field(default=400_000, ge=1, le=_MOST_MEMORY)
-    """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
-    pmax: float = Field(default=0.2, ge=0, le=1)
-    """The probability of a mark just below kmax; it rises from 0 at kmin."""
-    classes: dict[Priority, EcnClass] = {}
+
+
+class EcnSettings(Marking, _CanMark):
+    """Marking, by the length of the queue a packet leaves."""
+
+    classes: ByClass[ClassMarking] = {}
     """By class: kmin, kmax, pmax and drop; without it lossless classes have these, others none."""
 
 
-class ScheduleSettings(_Section):
+class ScheduleSettings(Section):
     """In which order switches serve a port's classes; adapters let theirs take turns by packet."""
 
     kind: Literal["strict", "dwrr", "ets"] = "strict"
     """strict: 6 first; dwrr: 0 to 5 by weight; ets: those with a weight share what others leave."""
-    weights: ByPriority = {}
+    weights: ByClass[Weight] = {}
     """By class: its share of the link, in bytes of the wire; with dwrr 1 if not given."""
-    strict: Classes = ()
+    strict: ClassSet = ClassSet()
     """Which classes go before all with a weight (ets): a reminder, as all without one do."""
-    shape: dict[Priority, Gbps] = {}
+    shape: ByClass[Gbps] = {}
     """By class: the most it may send, in Gb/s, on every port."""
     port_gbps: Gbps | None = None
     """The most that a port of switches may send, all classes together but for pause frames."""
@@ -427,7 +396,7 @@ class ScheduleSettings(_Section):
             raise ValueError("ets needs weights, such as {0: 50, 3: 50}")
         if self.kind == "dwrr" and self.strict:
             raise ValueError("strict classes beside weighted ones are kind ets")
-        both = sorted(set(self.strict) & self.weights.keys())
+        both = sorted(self.strict & self.weights.keys())
         if both:
             raise ValueError(f"class {both[0]} is strict and has a weight: choose")
         return self
@@ -439,7 +408,7 @@ class ScheduleSettings(_Section):
         return usual | self.weights
 
 
-class LoadBalancing(_Section):
+class LoadBalancing(Section):
     """How a switch chooses among equally good next hops."""
 
     policy: Policy = Policy.ECMP
@@ -450,7 +419,7 @@ class LoadBalancing(_Section):
 
 
 @with_controls
-class TransportSettings(_Section):
+class TransportSettings(Section):
     """How adapters recover from loss and what they do about congestion."""
 
     endpoint: Literal["core", "scapy"] = "core"
@@ -547,7 +516,7 @@ class TransportSettings(_Section):
         return self
 
 
-class AccessRule(_Section):
+class AccessRule(Section):
     """A rule of the access list; what it leaves out matches anything."""
 
     allow: bool
@@ -579,25 +548,25 @@ class AccessRule(_Section):
         return [told for told in (self.src, self.dst) if told is not None and told[0] == "h"]
 
 
-class LossSettings(_Section):
+class LossSettings(Section):
     """Data packets lost at random where they arrive."""
 
-    rate: float = Field(default=0, ge=0, le=1)
+    rate: Share = 0
     """The probability that a packet is lost."""
     links: tuple[str, ...] = ()
     """Where, both ways; without names on the last link to each host: every packet once."""
 
 
-class TelemetrySettings(_Section):
+class TelemetrySettings(Section):
     """In-band telemetry: some packets carry what every hop says of them."""
 
-    share: float = Field(default=0, ge=0, le=1)
+    share: Share = 0
     """The share of packets that do; what they carried is reported, and summed up in the result."""
     mtu: Size | None = Field(default=None, ge=64, le=0xFFFF)
     """The IP packet telemetry may not exceed: hops without room say so; without it all have."""
 
 
-class MeasureSettings(_Section):
+class MeasureSettings(Section):
     """What a run keeps besides its figures: the less, the lighter it is."""
 
     flows: bool = True
@@ -612,7 +581,7 @@ class MeasureSettings(_Section):
     """Links whose frames are kept, such as [leaf1-spine2]; [all] is every one."""
 
 
-class ControlSettings(_Section):
+class ControlSettings(Section):
     """Who tells switches where to send what."""
 
     kind: Literal["p4runtime", "bgp"] = "p4runtime"
@@ -622,7 +591,7 @@ class ControlSettings(_Section):
     vain and they count as dead (BFD). 0: only silence for nine seconds tells."""
 
 
-class OverlaySettings(_Section):
+class OverlaySettings(Section):
     """How tenants are kept apart."""
 
     kind: Literal["none", "vxlan"] = "none"
@@ -634,7 +603,7 @@ class OverlaySettings(_Section):
     or all of its hosts are one, in which leaves bridge."""
 
 
-class SegmentPolicy(_Section):
+class SegmentPolicy(Section):
     """What a leaf steers, and by which ways."""
 
     at: str
@@ -648,7 +617,7 @@ class SegmentPolicy(_Section):
     by their hash. Without it all of the shortest."""
 
 
-class SegmentSettings(_Section):
+class SegmentSettings(Section):
     """Steering by SRv6 micro-segments (uSID): leaves write into packets where they are to go."""
 
     enabled: bool = False
@@ -681,7 +650,7 @@ _SUFFERERS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Fault(_Section):
+class Fault(Section):
     """Something that happens at a time."""
 
     at_ns: DurationNs = Field(ge=0)
@@ -701,7 +670,7 @@ class Fault(_Section):
     """How much of its rate a slow link has left, both ways unless direction says which."""
     direction: Literal["up", "down"] | None = None
     """Which way alone a link is slow: up, away from hosts, or down, towards them."""
-    rate: float | None = Field(default=None, ge=0, le=1)
+    rate: Share | None = None
     """The probability that a packet on the link is lost, corrupted, doubled or late, both ways."""
     late_ns: DurationNs | None = Field(default=None, ge=1, le=10**9)
     """How much later than its turn a reordered packet comes; without it 5 us."""
@@ -749,7 +718,7 @@ class Fault(_Section):
         return self
 
 
-class Scenario(_Section):
+class Scenario(Section):
     """One experiment."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")

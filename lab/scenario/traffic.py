@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from params.units import Size
 from traffic import jobs
 from traffic.collectives import ClassedSpec, Schedule, Site, Spec, SpecError
-from traffic.collectives.units import Size
 from traffic.jobs import Workload
 from traffic.patterns.flows import Flow, FlowSet
 

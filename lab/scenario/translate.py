@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_network
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from controller import (
     Buffer,
@@ -39,6 +39,8 @@ from controller.tenants import HEADERS_BYTES
 from controller.thresholds import headroom
 from lab.scenario.controls import values_of
 from lab.scenario.model import PfcSettings, Scenario
+from params.classes import ClassSet
+from params.rates import bps
 from topologies import Fabric, Link, NodeKind
 from topologies.fabric import MAX_PORT, Speed
 from traffic.endpoint import EndpointConfig, TransportKind
@@ -51,7 +53,7 @@ _UET_BYTES = 14 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
 _TAG_BYTES = 4
-MBPS, GBPS = 1_000_000, 1_000_000_000
+_Number = TypeVar("_Number", int, float)
 # Packets of a flow go different ways.
 _PER_PACKET = {Policy.SPRAY, Policy.ADAPTIVE, Policy.DRILL}
 _BY_HASH = {Policy.ECMP, Policy.STRUCTURED}
@@ -60,7 +62,7 @@ _BY_HASH = {Policy.ECMP, Policy.STRUCTURED}
 def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
     """What a controller needs to know besides the graph."""
     link = scenario.link
-    host = LinkSpec(round(link.rate_gbps * GBPS), link.delay_ns)
+    host = LinkSpec(bps(link.rate_gbps), link.delay_ns)
     pfc = scenario.pfc
     reports = scenario.telemetry.share and scenario.measures.telemetry
     telemetry = Telemetry(
@@ -80,7 +82,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
     return Settings(
         host_link=host,
         fabric_link=LinkSpec(
-            rate_bps=_or(link.fabric_rate_gbps, host.rate_bps, GBPS),
+            rate_bps=bps(_or(link.fabric_rate_gbps, link.rate_gbps)),
             delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
         ),
         max_frame=max_frame,
@@ -98,7 +100,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             asymmetric=pfc.asymmetric,
             watchdog=_watchdog(pfc),
         ),
-        lossless=frozenset(pfc.priorities),
+        lossless=pfc.priorities,
         ecn=Ecn(**scenario.ecn.model_dump(exclude={"classes"})),
         ecn_by_class=_ecn_by_class(scenario),
         classes=_classes(scenario),
@@ -209,9 +211,9 @@ def _classes(scenario: Scenario) -> Classes:
     return Classes({**DSCP_PRIORITIES, **told.dscp, **cut}, believed)
 
 
-def lossless_classes(scenario: Scenario) -> tuple[int, ...]:
+def lossless_classes(scenario: Scenario) -> ClassSet:
     """The priorities that lose nothing, because their senders are paused or go by credits."""
-    return scenario.pfc.priorities if scenario.pfc.enabled or scenario.link.cbfc else ()
+    return scenario.pfc.priorities if scenario.pfc.enabled or scenario.link.cbfc else ClassSet()
 
 
 def acks_may_be_lost(scenario: Scenario) -> bool:
@@ -245,7 +247,7 @@ def _trim(scenario: Scenario) -> Trim:
                 "nowhere yet"
             )
     return Trim(
-        classes=frozenset(told.classes),
+        classes=told.classes,
         size=told.size,
         priority=told.priority,
         dscp=told.dscp,
@@ -273,8 +275,8 @@ def _schedule(scenario: Scenario, max_frame: int) -> Schedule:
     told = scenario.schedule
     return Schedule(
         weights=told.shares,
-        limits={priority: round(gbps * GBPS) for priority, gbps in told.shape.items()},
-        port_limit=None if told.port_gbps is None else round(told.port_gbps * GBPS),
+        limits={priority: bps(gbps) for priority, gbps in told.shape.items()},
+        port_limit=None if told.port_gbps is None else bps(told.port_gbps),
         burst=2 * max_frame if told.burst is None else told.burst,
     )
 
@@ -294,8 +296,8 @@ def _most_headers_bytes(scenario: Scenario, telemetry: Telemetry) -> int:
     return IP_BYTES[scenario.link.ip] + packet + _CONGA_BYTES + telemetry.most_bytes
 
 
-def _or(given: float | None, usual: int, unit: int = 1) -> int:
-    return usual if given is None else round(given * unit)
+def _or(given: _Number | None, usual: _Number) -> _Number:
+    return usual if given is None else given
 
 
 def losses_of(
@@ -316,7 +318,7 @@ def losses_of(
         if not rate or is_tried_again(scenario, link):
             continue
         is_bgp = scenario.control.kind == "bgp"
-        classes = (None,) if is_bgp else sorted(scenario.pfc.priorities)
+        classes = (None,) if is_bgp else scenario.pfc.priorities
         for priority in classes:
             at_last = Loss(link.b.name, link.b_port, rate, received=False, priority=priority)
             made.append(
@@ -342,7 +344,7 @@ def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, A
     if link.credit is not None:
         size = thresholds.in_cells(link.credit, cell)
     return {
-        "credit_classes": sum(1 << each for each in scenario.pfc.priorities),
+        "credit_classes": scenario.pfc.priorities.mask,
         "credit_size": size,
         "credit_least": thresholds.in_cells(max_frame, cell),
         "credit_cell": cell,
@@ -374,11 +376,11 @@ def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -
     priorities = dict.fromkeys(range(64), 0) | dict(_classes(scenario).dscp)
     after = headroom(cable, max_frame, pfc.response_ns) if pfc.enabled else 0
     return {
-        "receive_bps": round(gbps * GBPS),
+        "receive_bps": bps(gbps),
         "receive_room": xoff + max(after, max_frame),
         "receive_xoff": xoff,
         "receive_xon": xoff // 2,
-        "pause_classes": sum(1 << each for each in pfc.priorities) if pfc.enabled else 0,
+        "pause_classes": pfc.priorities.mask if pfc.enabled else 0,
         "pause_dscps": sum(1 << dscp for dscp in range(64) if priorities[dscp] in pfc.priorities),
     }
 
@@ -420,7 +422,7 @@ def endpoint_config(
         rto_first=transport.first_rto_ns,
         retry_limit=transport.retry_limit,
         acks=transport.acks or ("lossless" if is_uet else "data"),
-        lossless=sum(1 << each for each in lossless_classes(scenario)) if is_uet else None,
+        lossless=lossless_classes(scenario).mask if is_uet else None,
         **(_uet(scenario, hops) if is_uet else {}),
         cc=values_of(transport, transport.cc),
         base_rtt=round_trip_ns,

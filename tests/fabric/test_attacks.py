@@ -19,6 +19,7 @@ from controller import Ecn, LoadBalancing, Pfc, Policy, Punt, Replay, Settings
 from controller import segments as sr
 from controller.settings import Credits
 from controller.tables import control_port
+from params.classes import ClassSet
 from tests.fabric.test_conga import with_header
 from tests.fabric.test_credits import ASK, GRANT, answer, numbered, word
 from tests.fabric.test_forged import with_shim
@@ -41,7 +42,7 @@ WORLDS: dict[str, tuple[IpVersion, Settings]] = {
     "segments-of-ipv4": (4, replace(PLAIN, segments=True)),
     "credits": (4, replace(PLAIN, credits=Credits(enabled=True))),
     "retry": (6, replace(PLAIN, replay=Replay.SELECTIVE)),
-    "lossy": (4, replace(PLAIN, pfc=Pfc(enabled=False), lossless=frozenset())),
+    "lossy": (4, replace(PLAIN, pfc=Pfc(enabled=False), lossless=ClassSet())),
     "bgp": (4, replace(PLAIN, max_frame=1600, punt=Punt(every_ns=10_000, burst=BURST))),
 }
 TENANTS = {"h1": 1, "h3": 1, "h2": 2, "h4": 2}

@@ -19,6 +19,7 @@ from controller.asics import ASICS
 from controller.tables import DROP_REASONS, SwitchSite, headroom_of, pool_of, queue_index
 from controller.thresholds import headroom, in_cells
 from lab.scenario import catalogue
+from params.classes import ClassSet
 from switch.dataplane import Verb
 from tests.fabric.network import PFC_PREFIX, index_of
 from tests.fabric.testbed import Testbed, mark_of
@@ -27,7 +28,7 @@ from topologies import leaf_spine
 FABRIC = leaf_spine(2, 1, 4)
 HOSTS = [f"h{number}" for number in range(1, 5)]
 DSCP = {0: 0, 1: 8, 3: 26, 4: 32}
-LOSSLESS = frozenset({3, 4})
+LOSSLESS = ClassSet((3, 4))
 SLOW = LinkSpec(rate_bps=1_000_000_000, delay_ns=0)
 
 Queue = tuple[int, int]  # port and priority

@@ -10,6 +10,7 @@ import pytest
 
 from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Pfc, Policy, Settings
 from controller.settings import PCP_PRIORITIES, Classes, Schedule
+from params.classes import ClassSet
 from tests.fabric.test_pause import pause_frame
 from tests.fabric.testbed import Testbed, ecn_of
 from topologies import Fabric, leaf_spine
@@ -100,7 +101,7 @@ def test_lossless_gives_way_to_lossy_by_weight_and_loses_nothing(seed: int) -> N
     settings = Settings(
         host_link=LinkSpec(fast * GBPS, 500),
         max_frame=4200,
-        lossless=frozenset({lossless}),
+        lossless=ClassSet((lossless,)),
         buffer=Buffer(2_000_000),
         ecn=Ecn(enabled=False),
         schedule=Schedule(weights={q: w * 600 for q, w in weights.items()}),
@@ -129,7 +130,7 @@ def test_lossy_overload_loses_what_is_too_much_and_lossless_nothing(seed: int) -
     settings = Settings(
         host_link=LinkSpec(speed * GBPS, 500),
         max_frame=4200,
-        lossless=frozenset({lossless}),
+        lossless=ClassSet((lossless,)),
         buffer=Buffer(1_000_000),
         ecn=Ecn(enabled=False),
         schedule=Schedule(weights={lossy: 1000, lossless: 1100}),
@@ -161,7 +162,7 @@ def test_each_lossless_class_is_paused_by_itself(seed: int) -> None:
     settings = Settings(
         host_link=LinkSpec(100 * GBPS, 500),
         max_frame=4200,
-        lossless=frozenset({full, other}),
+        lossless=ClassSet((full, other)),
         buffer=Buffer(1_000_000),
         ecn=Ecn(enabled=False),
         schedule=Schedule(weights=dict.fromkeys((full, other, lossy), 1000)),
@@ -184,7 +185,7 @@ def test_each_lossless_class_is_paused_by_itself(seed: int) -> None:
 
 
 def test_a_pause_holds_its_class_and_no_other() -> None:
-    settings = Settings(lossless=frozenset({3, 4}), ecn=Ecn(enabled=False))
+    settings = Settings(lossless=ClassSet((3, 4)), ecn=Ecn(enabled=False))
     bed = Testbed.build(leaf_spine(2, 1, 2), settings)
     bed.network.inject("leaf1", 2, pause_frame(0xFFFF, classes=1 << 4))
     for priority in (3, 4):
@@ -284,9 +285,9 @@ def test_what_cannot_be_marked_is_dropped_where_others_are(step: bool, priority:
 
 def test_lossless_classes_keep_their_own_marks() -> None:
     settings = Settings(
-        max_frame=1100, ecn=Ecn(kmin=0, kmax=0), ecn_by_class={0: Ecn(enabled=False)}
+        max_frame=1100, ecn=Ecn(kmin=0, kmax=1), ecn_by_class={0: Ecn(enabled=False)}
     )
-    bed = Testbed.build(leaf_spine(2, 1, 2), replace(settings, lossless=frozenset({3, 5})))
+    bed = Testbed.build(leaf_spine(2, 1, 2), replace(settings, lossless=ClassSet((3, 5))))
     for dscp in (0, 26, 40):
         bed.network.inject("leaf1", 1, bed.frame("h1", "h2", dscp=dscp, ecn=2))
     bed.network.run(100_000)

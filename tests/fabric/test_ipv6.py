@@ -30,6 +30,7 @@ from controller import (
 )
 from controller.reports import ReportError, decode
 from controller.settings import DSCP_PRIORITIES, Classes
+from params.classes import ClassSet
 from switch.dataplane import PacketIn
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame, ipv6_frame, is_ipv6, mark_of
 from topologies import Fabric, IpVersion, leaf_spine
@@ -285,7 +286,7 @@ def test_one_switch_routes_both() -> None:
 
 
 def test_what_is_cut_keeps_a_whole_header() -> None:
-    trim = Trim(classes=frozenset({3}), threshold=20_000, size=64)
+    trim = Trim(classes=ClassSet((3,)), threshold=20_000, size=64)
     settings = Settings(
         pfc=Pfc(enabled=False),
         ecn=Ecn(enabled=False),

@@ -24,6 +24,7 @@ from controller import (
 from controller.settings import DSCP_PRIORITIES, Classes, Schedule
 from controller.tables import DROP_REASONS, PRIORITIES, queue_index
 from controller.thresholds import in_cells
+from params.classes import ClassSet
 from switch.dataplane import PacketIn
 from tests.fabric.test_classes import tagged
 from tests.fabric.testbed import Testbed, checksum, mark_of
@@ -35,7 +36,7 @@ PLAIN = Settings(
     pfc=Pfc(enabled=False),
     ecn=Ecn(enabled=False),
     classes=Classes({**DSCP_PRIORITIES, CUT: CLASS, CUT_LAST: CLASS}),
-    trim=Trim(classes=frozenset({3})),
+    trim=Trim(classes=ClassSet((3,))),
 )
 
 

@@ -171,7 +171,7 @@ def test_dead_ways_are_taken_out_and_without_any_routes_lead_on() -> None:
 
 def test_marks_on_the_way_reach_who_is_in_the_carrier() -> None:
     settings = replace(
-        PLAIN, ecn=Ecn(kmin=0, kmax=0), steering=(Steering("leaf1", "leaf2"),), max_frame=1200
+        PLAIN, ecn=Ecn(kmin=0, kmax=1), steering=(Steering("leaf1", "leaf2"),), max_frame=1200
     )
     for ip in BOTH:
         bed = build(leaf_spine(2, 1, 1), settings, ip)

@@ -250,7 +250,7 @@ def test_marks_come_out_as_rfc_6040_has_it_and_the_class_as_it_went() -> None:
 
 @pytest.mark.parametrize("stretched", [False, True])
 def test_marks_on_the_way_reach_who_is_in_the_tunnel(stretched: bool) -> None:
-    bed = build(stretched=stretched, settings=replace(PLAIN, ecn=Ecn(kmin=0, kmax=0)))
+    bed = build(stretched=stretched, settings=replace(PLAIN, ecn=Ecn(kmin=0, kmax=1)))
     bed.send("h1", "h3", 20, ecn=1)
     bed.network.run(1_000_000)
     assert [ecn_of(frame) for _, frame in bed.host("h3").arrived] == [CE] * 20

@@ -30,6 +30,7 @@ from controller import (
     routes_of,
     switch_plan,
 )
+from params.classes import ClassSet
 from switch import build
 from switch.dataplane import Dataplane
 from tests.fabric.network import Switch
@@ -85,7 +86,7 @@ LOSSLESS = Settings(
     tenants={host.name: 1 + number % 2 for number, host in enumerate(FABRIC.hosts)},
 )
 CUTTING = Settings(
-    lossless=frozenset(), pfc=Pfc(enabled=False), trim=Trim(classes=frozenset({3}), threshold=5000),
+    lossless=ClassSet(), pfc=Pfc(enabled=False), trim=Trim(classes=ClassSet((3,)), threshold=5000),
     lb=LoadBalancing(Policy.SPRAY),
 )  # fmt: skip
 OVER_IPV6 = replace(LOSSLESS, rules=(Rule(allow=False, dst_port=80),))

@@ -96,10 +96,21 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
             "pfc={watchdog_ns: 1ms, watchdog_poll_ns: 2ms}",
             "pfc: a watchdog that looks every 2,000,000",
         ),
+        ("pfc.watchdog_ns=0.4ns", "pfc.watchdog_ns: '0.4ns' is no whole number of nanoseconds"),
+        ("traffic.bytes=1.5B", "traffic.bytes: '1.5B' is no whole number of bytes"),
+        ("loss.rate=1e-10", "loss.rate: it must be 0, or at least 2.3e-10: less never happens"),
+        ("transport.dcqcn.additive_mbps=1e-8", "additive_mbps: it must be 0, or at least 1e-06"),
+        ("ecn.pmax=1e-6", "ecn: pmax is 1e-06 over 300,000 bytes, as good as 0"),
+        ("ecn={kmin: 2KB, kmax: 1KB}", "ecn: kmin is 2,000 bytes, kmax 1,000"),
+        ("schedule={shape: {3: 1, 0x3: 2}}", "--set schedule: '0x3' is there twice"),
+        ("schedule={shape: {3: 1, '03': 2}}", "schedule.shape: a number is there twice"),
         ("pfc.xon_gap=5GB", "pfc.xon_gap: it must be at most 4294967295"),
         ("buffer.bytes=5GB", "buffer.bytes: it must be at most 4294967295"),
         ("ecn={kmin: 5GB, kmax: 6GB}", "it must be at most 4294967295"),
-        ("buffer.alpha=.inf", "alpha is inf; it must be a power of two from 1/256 to 128"),
+        (
+            "buffer.alpha=.inf",
+            "buffer.alpha: it must be a power of two from 1/256 to 128",
+        ),
         ("topology={kind: {a: 1}}", "topology.kind: there is no '{'a': 1}'"),
         ("buffer={profile: [1]}", "buffer.profile"),
         ('about="\\ud800"', "about: '\\ud800' holds half a character"),
@@ -111,6 +122,12 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
 )
 def test_what_is_wrong_is_named(change: str, told: str) -> None:
     assert told in outcome("incast", change)
+
+
+def test_a_change_finds_a_class_by_its_number() -> None:
+    changes = "ecn.classes={3: {kmax: 1MB}}", "ecn.classes.3.kmin=1KB"
+    (marking,) = catalogue.load("incast", changes).ecn.classes.values()
+    assert (marking.kmin, marking.kmax) == (1_000, 1_000_000)
 
 
 @pytest.mark.parametrize(

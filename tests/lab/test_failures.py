@@ -14,9 +14,9 @@ import pytest
 
 from lab.engines.mininet.endpoints import _Course
 from lab.machine.paths import ROOT
-from lab.quantity import duration
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.quantity import duration
 from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace

@@ -13,10 +13,10 @@ import pytest
 
 from lab.errors import LabError
 from lab.machine.paths import ROOT
-from lab.quantity import size
 from lab.results.cluster import fragmentation
 from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import Result
+from params.quantity import size
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
 from tests.lab.simulated import simulate

@@ -7,7 +7,7 @@ from shutil import copytree
 
 import pytest
 
-from lab.quantity import size
+from params.quantity import size
 from tests.lab.simulated import simulate
 from views.report import Comparison, KeptRun, read_run
 from views.report.messages import messages

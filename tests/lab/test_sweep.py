@@ -17,11 +17,11 @@ from lab.errors import RunError
 from lab.machine import parallel
 from lab.machine.parallel import in_parallel
 from lab.progress import Hear, Stages
-from lab.quantity import BYTES, PLAIN
 from lab.runs.run import run_quietly
 from lab.runs.sweep import sweep, values_of
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from params.quantity import BYTES, PLAIN
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
 from views.report import Sweep, SweptRun, write_sweep

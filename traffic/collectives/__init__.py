@@ -39,7 +39,6 @@ from traffic.collectives.spec import (
     CollectiveSpec,
     Site,
     Spec,
-    Strict,
 )
 from traffic.collectives.symbolic import prove
 from traffic.collectives.timeline import NEVER, Timeline
@@ -68,7 +67,6 @@ __all__ = [
     "SizeError",
     "Spec",
     "SpecError",
-    "Strict",
     "Timeline",
     "TrafficError",
     "Transfer",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Literal, Self, TypeGuard, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from params.classes import Priority
+from params.section import Strict
+from params.units import Host, Size
 from traffic.collectives.algorithms import add_collective, collective
 from traffic.collectives.collective import Collective
 from traffic.collectives.errors import SpecError, nearest
 from traffic.collectives.schedule import LOSSLESS, Schedule, ScheduleBuilder
-from traffic.collectives.units import Host, Size
 from traffic.collectives.wording import complaint
 
 
@@ -30,57 +30,6 @@ class Site:
     def __post_init__(self) -> None:
         if self.hosts < 1 or not self.rate_gbps > 0:
             raise SpecError(f"a site of {self.hosts} hosts at {self.rate_gbps} Gb/s")
-
-
-class Strict(BaseModel):
-    """What takes `true` for no number, as pydantic does: a switch of it is none of 1."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _numbers_are_numbers(cls, data: object) -> object:
-        if isinstance(data, Mapping):
-            numbers = _numbers(cls)
-            found: list[InitErrorDetails] = [
-                {"type": numbers[name], "loc": (name, *place), "input": inside}
-                for name, value in data.items()
-                if name in numbers
-                for place, inside in _truths(value)
-            ]
-            if found:
-                raise ValidationError.from_exception_data(cls.__name__, found)
-        return data
-
-
-@cache
-def _numbers(model: type[BaseModel]) -> dict[str, Literal["int_type", "float_type"]]:
-    """The keys of a model that take numbers or lists of them, and no truth values."""
-    found: dict[str, Literal["int_type", "float_type"]] = {}
-    for name, field in model.model_fields.items():
-        kinds = set(_leaves(field.annotation))
-        if bool not in kinds and kinds & {int, float}:
-            found[field.alias or name] = "float_type" if float in kinds else "int_type"
-    return found
-
-
-def _leaves(kind: object) -> Iterator[object]:
-    """The types that a type's values are made of: what they are named by is none of them."""
-    inner = get_args(kind)
-    for each in inner[1:] if get_origin(kind) in (dict, Mapping) else inner:
-        yield from _leaves(each)
-    if not inner:
-        yield kind
-
-
-def _truths(value: object) -> Iterator[tuple[tuple[int | str, ...], bool]]:
-    """Where true or false stands in a value."""
-    if isinstance(value, bool):
-        yield (), value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from (((str(key), *place), found) for place, found in _truths(each))
-    elif isinstance(value, list | tuple):
-        for at, each in enumerate(value):
-            yield from (((at, *place), found) for place, found in _truths(each))
 
 
 class Spec(Strict):
@@ -114,7 +63,7 @@ def explain(error: ValidationError, model: type[BaseModel], what: str) -> str:
 class ClassedSpec(Spec):
     """Traffic of one class of the fabric."""
 
-    priority: int = Field(default=LOSSLESS, ge=0, le=6)
+    priority: Priority = LOSSLESS
     """Its class: 3 is lossless unless pfc.priorities has others, 0 best effort, 6 control."""
     ecn_capable: bool = True
     """Whether its packets can be marked; those that cannot may be dropped instead (WRED)."""

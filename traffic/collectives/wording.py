@@ -43,6 +43,8 @@ def _said(problem: ErrorDetails) -> str:
     what, context = problem["type"], problem.get("ctx", {})
     if what == "value_error":
         return str(context["error"])
+    if what == "union_tag_invalid":
+        return f"kind must be one of {context['expected_tags']}"
     if what in _BOUNDS:
         words, name = _BOUNDS[what]
         return f"it must be {words} {_bound(context[name])}"

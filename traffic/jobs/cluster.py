@@ -21,6 +21,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from params.units import DurationNs
 from traffic.collectives import (
     Activity,
     AlphaBeta,
@@ -35,7 +36,6 @@ from traffic.collectives import (
     channel_room,
     collective,
 )
-from traffic.collectives.units import DurationNs
 from traffic.jobs.placement import Placer, Policy
 from traffic.jobs.simple import SimpleJob
 from traffic.jobs.training import TrainingJob

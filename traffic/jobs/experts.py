@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.units import DurationNs, Size
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, Site
-from traffic.collectives.units import DurationNs, Size
 from traffic.jobs.job import Job, Threads
 
 

@@ -18,9 +18,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.units import DurationNs, Size
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, Site
 from traffic.collectives.collective import Even
-from traffic.collectives.units import DurationNs, Size
 from traffic.jobs.job import Job, Threads
 
 Tokens = Annotated[int, Field(ge=1, le=10**6)]

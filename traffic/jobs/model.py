@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from files import FileError
+from params.units import Count
 from traffic.collectives import Spec, SpecError
 from traffic.collectives.errors import nearest
-from traffic.collectives.units import Count
 from traffic.reading import read_yaml
 
 _MODELS = Path(__file__).parent / "models"

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.units import DurationNs
 from traffic.collectives import CollectiveOptions, Schedule, ScheduleBuilder, Site, collective
 from traffic.collectives.collective import Even
-from traffic.collectives.units import DurationNs
 from traffic.jobs.job import Job, Threads
 
 

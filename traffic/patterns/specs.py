@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.classes import Priority
+from params.units import DurationNs, Host, Size
 from traffic.collectives import ClassedSpec, RankError, Schedule, Site, Spec
-from traffic.collectives.units import DurationNs, Host, Size
 from traffic.patterns import flows
 from traffic.patterns.sizes import size_distribution
 
@@ -163,7 +164,7 @@ class NorthSouthSpec(ClassedSpec):
     """The hosts through which the world is reached."""
     sizes: str = "hadoop"
     """How large the flows are: websearch, hadoop or storage."""
-    priority: int = Field(default=BEST_EFFORT, ge=0, le=6)
+    priority: Priority = BEST_EFFORT
     """Its class: 3 is lossless unless pfc.priorities has others, 0 best effort, 6 control."""
 
     def schedule(self, site: Site) -> Schedule:

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from params.units import DurationNs, Host, Size
 from traffic.collectives import Activity, ClassedSpec, RankError, Schedule, ScheduleBuilder, Site
 from traffic.collectives.collective import Even
-from traffic.collectives.units import DurationNs, Host, Size
 
 _ASKING_BYTES = 64
 

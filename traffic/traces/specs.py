@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from params.units import Host, Size
 from traffic.collectives import (
     ClassedSpec,
     PlacementError,
@@ -15,7 +16,6 @@ from traffic.collectives import (
     SizeError,
     TrafficError,
 )
-from traffic.collectives.units import Host, Size
 from traffic.traces import aicb, chakra, goal, htsim, msccl, table
 from traffic.traces.graph import MOST_RANKS, Graph, TraceError
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lab.errors import LabError
 from lab.scenario.experiment import Experiment
-from traffic.collectives.units import DurationNs
+from params.units import DurationNs
 
 _TIME: TypeAdapter[int] = TypeAdapter(DurationNs)
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable
 
 from lab.errors import LabError
-from lab.quantity import duration
 from lab.results.snapshot import Snapshot, rates_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
+from params.quantity import duration
 from views.live.hub import Hub, Scene
 from views.live.pace import nanoseconds, round_ns, share_of
 

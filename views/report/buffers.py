@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.quantity import NANOSECONDS, duration, size
 from lab.results.outcome import Stock
 from lab.scenario.memory import Memory
+from params.quantity import NANOSECONDS, duration, size
 from views.report.kept import KeptRun
 from views.report.noted import over_time
 from views.report.palette import DROP, FAINT, PAUSE, QUEUE, QUEUE_FILL

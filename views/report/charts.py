@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from lab.quantity import Unit
+from params.quantity import Unit
 from views.report.palette import FAINT, INK, SERIES
 from views.report.svg import (
     FONT,

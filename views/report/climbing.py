@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lab.quantity import NANOSECONDS, duration, plural, size
 from lab.results.outcome import PauseNote
 from lab.scenario.memory import Memory
+from params.quantity import NANOSECONDS, duration, plural, size
 from views.report.kept import KeptRun
 from views.report.moments import draw_events, room_for_events
 from views.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from lab.quantity import NANOSECONDS, duration, number, percent, plural
 from lab.results.cluster import ClusterResult, JobOfCluster
+from params.quantity import NANOSECONDS, duration, number, percent, plural
 from views.report.kept import KeptRun
 from views.report.palette import INK, MESSAGE, ON, QUEUE, QUEUE_FILL, SERIES, VICTIM
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, x_axis

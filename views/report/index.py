@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.quantity import size
 from lab.results.result import REPORT, RESULT
+from params.quantity import size
 from views.report import page
 from views.report.differences import since_shipped
 from views.report.kept import KeptRun, read_result

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.quantity import NANOSECONDS, duration, number, plural, size
+from params.quantity import NANOSECONDS, duration, number, plural, size
 from views.report.climbing import merge
 from views.report.kept import KeptFlow, KeptRun
 from views.report.palette import (

@@ -17,9 +17,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from lab.quantity import duration, plural, size
 from lab.results.outcome import Note
 from lab.scenario.faults import told
+from params.quantity import duration, plural, size
 from views.report.kept import KeptRun
 from views.report.noted import LONG
 from views.report.palette import INK

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lab.quantity import BYTES, NANOSECONDS, PER_CENT, PLAIN, Unit, duration, number, percent, size
 from lab.results.result import Result
+from params.quantity import (
+    BYTES,
+    NANOSECONDS,
+    PER_CENT,
+    PLAIN,
+    Unit,
+    duration,
+    number,
+    percent,
+    size,
+)
 
 
 @dataclass(frozen=True, slots=True)

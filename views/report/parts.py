@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from lab.quantity import packets, percent, plural
+from params.quantity import packets, percent, plural
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
 from views.report.palette import DROP, INK, PAUSE

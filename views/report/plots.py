@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
-from lab.quantity import (
+from lab.results.outcome import Note
+from lab.results.part import Percentiles
+from params.quantity import (
     BYTES,
     NANOSECONDS,
     PER_CENT,
@@ -18,8 +20,6 @@ from lab.quantity import (
     quantity,
     size,
 )
-from lab.results.outcome import Note
-from lab.results.part import Percentiles
 from topologies import Node, NodeKind
 from traffic.measures import percentile
 from views.report.buffers import SCALE_ROOM, drop_threshold, fullest, scales

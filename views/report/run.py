@@ -8,11 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from lab.quantity import duration, percent, size
 from lab.results.cautions import cautions
 from lab.results.result import REPORT, Flows, Result
 from lab.scenario import glossary
 from lab.scenario.lists import lists_of
+from params.quantity import duration, percent, size
 from views.report import page, words
 from views.report.again import KEPT_AS, command, made_from, needs_file
 from views.report.differences import since_shipped

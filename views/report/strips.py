@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from lab.quantity import packets, percent
+from params.quantity import packets, percent
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
 from views.report.palette import DROP, FAINT, PAUSE, TRACK

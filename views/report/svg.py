@@ -15,7 +15,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from lab.quantity import Unit, quantity, unit_for
+from params.quantity import Unit, quantity, unit_for
 from views.report.palette import DAY, FAINT, INK, PAPER, RULE, SERIES
 
 WIDTH = 460.0

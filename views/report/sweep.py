@@ -11,9 +11,9 @@ from statistics import mean
 
 from pydantic import TypeAdapter, ValidationError
 
-from lab.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
 from lab.scenario import shipped
-from traffic.collectives.units import DurationNs, Size
+from params.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
+from params.units import DurationNs, Size
 from views.report import page
 from views.report.charts import Spread, bars, lines
 from views.report.differences import setting, short_key

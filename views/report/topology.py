@@ -9,8 +9,8 @@ from itertools import groupby
 
 import networkx as nx
 
-from lab.quantity import duration, packets, percent, plural, size
 from lab.results.result import LinkUse
+from params.quantity import duration, packets, percent, plural, size
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
 from views.report.palette import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lab.quantity import duration, number, packets, percent, plural, size
 from lab.results.cautions import cautions
 from lab.results.result import Drops, Result
 from lab.scenario.model import remarks
+from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptRun
 from views.report.plots import REASONS, uplinks
 from views.report.suspects import circle, congested, dead_cables, storming, straggler, victims

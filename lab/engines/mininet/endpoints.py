@@ -20,7 +20,6 @@ from lab.machine.patience import Patience
 from lab.machine.sched_priority import lend_sched_priority
 from lab.machine.speed import slowness
 from lab.progress import Stage, Stages
-from lab.quantity import duration
 from lab.results.losses import lost_frames, overrun
 from lab.results.outcome import (
     HOST_PAUSED_NS,
@@ -46,6 +45,7 @@ from lab.scenario.faults import (
     Turn,
     cut_links,
 )
+from params.quantity import duration
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (

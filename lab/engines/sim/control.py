@@ -29,6 +29,7 @@ from lab.machine.program import BuiltProgram, p4info_of
 from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
+from params.classes import ClassSet
 from switch.dataplane import BookLine, Dataplane, PacketIn, Program
 from switch.p4runtime.device import Device
 from switch.p4runtime.entities import Entities, Prepared
@@ -177,8 +178,8 @@ class SimulatedSwitches:
             pause_total=_index(program.registers, WAITED if has_credits else PAUSE_TOTAL),
             marked=_index(program.counters, "marked"),
             dropped=_index(program.counters, "dropped"),
-            classes=sum(1 << priority for priority in pausable),
-            lossless=sum(1 << priority for priority in lossless),
+            classes=ClassSet(pausable).mask,
+            lossless=ClassSet(lossless).mask,
             storms=native.NOWHERE if storms is None else storms,
             **{name: at if has_stock else native.NOWHERE for name, at in stock.items()},
         )

@@ -1,9 +1,9 @@
-"""Sizes and times as people write them."""
+"""Sizes and times as people write them: a number with its unit, which comes to a whole number."""
 
 from __future__ import annotations
 
-import math
 import re
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -15,12 +15,14 @@ _SIZES = {
 }  # fmt: skip
 _TIMES = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
 _MOST = 2**62  # bytes, nanoseconds or things: two of them fit into 64 bits
 _HOST = re.compile(r"h([1-9]\d*)")
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([A-Za-z]*)\s*")
+_QUANTITY = re.compile(r"\s*(\d{1,400}(?:\.\d{1,400})?(?:e\d{1,3})?)\s*([A-Za-z]*)\s*")
+_FINE = 1000  # what is not whole is at most such a part of itself away from it
 
 
-def _reader(units: dict[str, int], example: str) -> BeforeValidator:
+def _reader(units: dict[str, int], example: str, base: str) -> BeforeValidator:
     """Turn text with a unit into a whole number; leave anything else to the type check."""
 
     def read(value: object) -> object:
@@ -37,10 +39,11 @@ def _reader(units: dict[str, int], example: str) -> BeforeValidator:
         found = _QUANTITY.fullmatch(value)
         if found is None or found[2].lower() not in units:
             raise ValueError(f"'{value}' is not understood; write {example}")
-        number = float(found[1]) * units[found[2].lower()]
-        if not math.isfinite(number):
-            raise ValueError(f"'{value}' is too large")
-        return round(number)
+        exact = Fraction(found[1]) * units[found[2].lower()]
+        number = round(exact)
+        if _FINE * abs(number - exact) > exact:
+            raise ValueError(f"'{value}' is no whole number of {base}; write {example}")
+        return number
 
     return BeforeValidator(read)
 
@@ -52,6 +55,6 @@ def _host_number(value: object) -> object:
 
 
 Host = Annotated[int, BeforeValidator(_host_number)]
-Size = Annotated[int, _reader(_SIZES, "a number of bytes, 16KB, 4MB or 1MiB")]
-DurationNs = Annotated[int, _reader(_TIMES, "a number of nanoseconds, 50us or 3ms")]
-Count = Annotated[int, _reader(_COUNTS, "a number, 70B or 1.5T")]
+Size = Annotated[int, _reader(_SIZES, "a number of bytes, 16KB, 4MB or 1MiB", "bytes")]
+DurationNs = Annotated[int, _reader(_TIMES, "a number of nanoseconds, 50us or 3ms", "nanoseconds")]
+Count = Annotated[int, _reader(_COUNTS, "a number, 70B or 1.5T", "things")]

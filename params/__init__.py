@@ -1,0 +1,9 @@
+"""Quantities (private, as all but `closlab.py` is), each said once: written, bounded, named.
+
+The ground on which model, controller, endpoints and reports stand. A value of one of these types
+cannot be wrong, so that nobody further up has to ask again.
+
+`units.py` reads sizes, times and counts, `quantity.py` writes them; `rates.py`, `shares.py` and
+`classes.py` say what a rate, a probability, an alpha and a set of classes may be, `marking.py` what
+a curve of marks; `section.py` is what a scenario's sections are made of.
+"""

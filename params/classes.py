@@ -1,0 +1,76 @@
+"""Classes of traffic: a packet's priority is its queue, 0 to 7; pause frames leave by 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, GetCoreSchemaHandler, WrapValidator
+from pydantic_core import CoreSchema, core_schema
+
+CLASSES = 8
+
+Queue = Annotated[int, Field(ge=0, lt=CLASSES)]
+Priority = Annotated[int, Field(ge=0, le=6)]
+Dscp = Annotated[int, Field(ge=0, le=63)]
+Pcp = Annotated[int, Field(ge=0, le=7)]
+_Value = TypeVar("_Value")
+
+
+def _each_once(told: Any, check: Any) -> Any:
+    """Keys that are read as the same number are the same key."""
+    made = check(told)
+    if isinstance(told, Mapping) and len(made) < len(told):
+        raise ValueError("a number is there twice; name each once")
+    return made
+
+
+ONCE = WrapValidator(_each_once)
+ByClass = Annotated[dict[Priority, _Value], ONCE]
+
+
+class ClassSet(Set[int]):
+    """Some of the classes, as a bitmap: neither order nor repetition changes what it means."""
+
+    __slots__ = ("mask",)
+    written = tuple[Priority, ...]
+    """What people write for it."""
+
+    def __init__(self, classes: Iterable[int] = ()) -> None:
+        self.mask = 0
+        for each in classes:
+            if not 0 <= each < CLASSES:
+                raise ValueError(f"there is no class {each}; they are 0 to {CLASSES - 1}")
+            self.mask |= 1 << each
+
+    def __contains__(self, each: object) -> bool:
+        return isinstance(each, int) and each >= 0 and bool(self.mask >> each & 1)
+
+    def __iter__(self) -> Iterator[int]:
+        return (each for each in range(CLASSES) if self.mask >> each & 1)
+
+    def __len__(self) -> int:
+        return self.mask.bit_count()
+
+    __hash__ = Set._hash
+
+    def __repr__(self) -> str:
+        return f"ClassSet({[*self]})"
+
+    @classmethod
+    def _read(cls, told: tuple[int, ...]) -> ClassSet:
+        made = cls(told)
+        if len(made) < len(told):
+            twice = next(each for each in told if told.count(each) > 1)
+            raise ValueError(f"class {twice} is named twice; name it once")
+        return made
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            lambda told: tuple(told) if isinstance(told, ClassSet) else told,
+            core_schema.no_info_after_validator_function(
+                cls._read, handler.generate_schema(cls.written)
+            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(list),
+        )
