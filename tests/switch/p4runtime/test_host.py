@@ -179,7 +179,7 @@ def test_a_missing_interface_is_named(tmp_path: Path):
         ("{}", "expected a list of switches"),
         ("[]", "expected a list of switches"),
         ([{"name": "s"}], "device_id"),
-        ([settings(1, colour="red")], "unknown key 'colour'; known: console_port, cpu_port"),
+        ([settings(1, colour="red")], "unknown key 'colour'; known: arrival_times, console_port"),
         ([settings(1, ports={"x": "eth0"})], "[0]"),
         ([settings(1, ports=[1])], "[0]"),
         ([settings(1), settings(1)], "two switches are named s1"),
