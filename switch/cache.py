@@ -107,24 +107,29 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
     Nobody sees half of it: it is made in a folder of its own, whose other files go with that.
     Of several who want it at the same time one makes it, and the others wait.
     """
+    if (there := _kept(name)) is not None:
+        return there
     path = cache_dir() / name
-    if not _is_own(path):
-        if is_kept(name):
-            return Path(os.environ[BESIDE_VARIABLE]) / name
-        try:
-            with _one_at_a_time(path):
-                if not _is_own(path):
-                    _put(path, make)
-            _trim(path.parent, int(time.monotonic() / _TRIM_EVERY_S))
-        except OSError as error:
-            raise CacheError(path.parent, error.strerror or str(error)) from None
+    try:
+        with _one_at_a_time(path):
+            if not _is_own(path):
+                _put(path, make)
+        _trim(path.parent, int(time.monotonic() / _TRIM_EVERY_S))
+    except OSError as error:
+        raise CacheError(path.parent, error.strerror or str(error)) from None
     return path
 
 
 def is_kept(name: str) -> bool:
     """Whether there is a file of that name, to be trusted."""
+    return _kept(name) is not None
+
+
+def _kept(name: str) -> Path | None:
+    """Where it is, asked once: others may be making it at this moment."""
     beside = os.environ.get(BESIDE_VARIABLE)
-    return _is_own(cache_dir() / name) or bool(beside and _is_own(Path(beside) / name))
+    folders = cache_dir(), *((Path(beside),) if beside else ())
+    return next((folder / name for folder in folders if _is_own(folder / name)), None)
 
 
 def _put(path: Path, make: Callable[[Path], object]) -> None:

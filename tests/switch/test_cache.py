@@ -317,3 +317,11 @@ def test_what_a_second_cache_has_is_not_made_again(
     first.chmod(0o666)  # others could have written it
     assert write("second").read_text() == "second"
     assert first.read_text() == "first"
+
+
+def test_what_another_has_made_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks at the same place."""
+    looks = iter((False, True))
+    monkeypatch.setattr(cache, "_is_own", lambda _path: next(looks))
+    made = cache.kept("made-meanwhile", lambda _path: pytest.fail("it was made again"))
+    assert made == cache.cache_dir() / "made-meanwhile"
