@@ -35,7 +35,6 @@ int main(void)
         ("(void)0", build.CHECKED, ""),
         ("q->bytes = 99", "", "q->bytes >= p->queued_len"),
         ("q->packets = 3", "", "!q->packets && !q->bytes"),
-        ("port.rate = 1000000000, port.opened = 50", "", "*start <= later(now"),
         ("q->bytes = 301", build.CHECKED, "is_as_counted(q)"),
         ("b.queued_len = 201", build.CHECKED, "is_as_counted(q)"),
     ],
