@@ -1,7 +1,6 @@
 """Capsules leave nothing behind, however they end, and do not see one another."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -23,23 +22,9 @@ def inside():
 sys.exit(run_in_capsule(inside, lambda pid: print("capsule", pid, flush=True)))
 """
 
-_STOPPED_AT_ONCE = """
-import os, signal, sys, threading, time
-from pathlib import Path
+_SLOWLY_READY = """
+import sys, time
 from lab.engines.mininet import capsule
-
-def stop():
-    while not (children := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()):
-        time.sleep(0.001)
-    os.kill(int(children[0]), signal.SIGSTOP)
-
-before = capsule._unshare
-
-def unshare():  # for which a user may have no other thread
-    before()
-    threading.Thread(target=stop).start()
-
-capsule._unshare = unshare
 capsule._mind_threads = lambda: time.sleep(1) or []  # it is not ready yet
 sys.exit(capsule.run_in_capsule(lambda: 5, lambda pid: None))
 """
@@ -148,12 +133,16 @@ def test_a_first_process_that_is_stopped_is_waited_for_by_name() -> None:
 def test_one_that_is_stopped_before_it_is_known_is_waited_for_too() -> None:
     """Its parent asks it to be ready, and hears nothing."""
     capsule = subprocess.Popen(
-        [sys.executable, "-c", _STOPPED_AT_ONCE], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", _SLOWLY_READY], stderr=subprocess.PIPE, text=True
     )
     assert capsule.stderr is not None
+    children = Path(f"/proc/{capsule.pid}/task/{capsule.pid}/children")
+    while not (found := children.read_text().split()):
+        time.sleep(0.001)
+    os.kill(int(found[0]), signal.SIGSTOP)
     told = capsule.stderr.readline()
-    assert re.fullmatch("closlab: waiting for the first process of the run: process .*\n", told)
-    os.kill(int(told.split("process ")[2].split()[0]), signal.SIGCONT)
+    assert told.startswith(f"closlab: waiting for the first process of the run: process {found[0]}")
+    os.kill(int(found[0]), signal.SIGCONT)
     assert capsule.wait(LONG_S) == 5
 
 
