@@ -14,23 +14,13 @@ import pytest
 
 from compiler import compile_program
 from tests.changes import change
+from tests.imports import TOPS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 HOWTO = (ROOT / "docs" / "howto.md").read_text()
 COPIED = (
-    *(
-        "compiler",
-        "switch",
-        "topologies",
-        "traffic",
-        "controller",
-        "files",
-        "params",
-        "lab",
-        "views",
-        "course",
-    ),
+    *({*TOPS} - {"bench", "closlab"}),
     *("p4src", "scenarios", "tests"),
 )
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,21 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.imports import TOPS
+
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = (
-    *(
-        "compiler",
-        "switch",
-        "topologies",
-        "traffic",
-        "controller",
-        "files",
-        "params",
-        "lab",
-        "views",
-        "course",
-        "bench",
-    ),
+    *({*TOPS} - {"closlab"}),
     *("p4src", "scenarios", "exercises", "closlab-stubs"),
 )
 

@@ -141,7 +141,7 @@ static_assert(offsetof(struct channel, left[3]) % 64 == 0 && offsetof(struct cha
 
 struct net {
     struct part **parts;
-    struct due *arrival_times; /* by part */
+    struct due *dues; /* by part */
     struct worker **workers;
     struct store **stores;
     uint32_t n_parts, n_workers;
@@ -228,7 +228,7 @@ static void post(struct channel *channel, const struct frames *frame)
     struct part *part = channel->sends;
     struct net *net = part->net;
     if (append(&channel->letters[net->turn], frame)) {
-        struct inbox *inbox = &net->arrival_times[channel->receives->number].inboxes[net->turn];
+        struct inbox *inbox = &net->dues[channel->receives->number].inboxes[net->turn];
         inbox->from[atomic_fetch_add_explicit(&inbox->n, 1, memory_order_relaxed)] = channel;
     }
     if (frame->arrives < part->letter)
@@ -856,7 +856,7 @@ static bool add_part(struct net *net, uint64_t seed)
 {
     struct part *part = NULL;
     if (!make_room(&net->parts, net->n_parts, sizeof *net->parts) ||
-        !make_room(&net->arrival_times, net->n_parts, sizeof *net->arrival_times) ||
+        !make_room(&net->dues, net->n_parts, sizeof *net->dues) ||
         posix_memalign((void **)&part, _Alignof(struct part), sizeof *part))
         return false;
     *part = (struct part){.net = net,
@@ -869,7 +869,7 @@ static bool add_part(struct net *net, uint64_t seed)
         return false;
     }
     part->queue.soon = fetch;
-    net->arrival_times[net->n_parts] = (struct due){.next = EVQ_NEVER};
+    net->dues[net->n_parts] = (struct due){.next = EVQ_NEVER};
     net->parts[net->n_parts++] = part;
     return true;
 }
@@ -959,7 +959,7 @@ void net_free(struct net *net)
         evq_free(&net->parts[i]->queue);
         free(net->parts[i]);
         for (unsigned turn = 0; turn < 2; turn++)
-            free(net->arrival_times[i].inboxes[turn].from);
+            free(net->dues[i].inboxes[turn].from);
     }
     for (uint32_t i = 0; i < net->n_workers; i++) {
         blocks_free(&net->stores[i]->frames);
@@ -969,7 +969,7 @@ void net_free(struct net *net)
         free(net->workers[i]);
     }
     free(net->parts);
-    free(net->arrival_times);
+    free(net->dues);
     free(net->stores);
     free(net->workers);
     free(net->samples);
@@ -1053,7 +1053,7 @@ int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint
     struct channel *channel = NULL;
     if (posix_memalign((void **)&channel, _Alignof(struct channel), sizeof *channel) ||
         !make_room(&net->channels, net->n_channels, sizeof *net->channels) ||
-        !make_room_for_mail(&net->arrival_times[net->nodes[to]->part->number])) {
+        !make_room_for_mail(&net->dues[net->nodes[to]->part->number])) {
         free(channel);
         return -1;
     }
@@ -1203,7 +1203,7 @@ static void take_over(struct part *part, struct worker *worker, struct store *st
 static void part_turn(struct net *net, uint32_t number, struct worker *worker, struct store *store)
 {
     struct part *part = net->parts[number];
-    struct due *due = &net->arrival_times[number];
+    struct due *due = &net->dues[number];
     struct inbox *inbox = &due->inboxes[!net->turn];
     if (due->next > net->until && !atomic_load_explicit(&inbox->n, memory_order_relaxed)) {
         part->letter = EVQ_NEVER;
@@ -1229,7 +1229,7 @@ static void fetch_part(struct net *net, uint32_t number, unsigned steps)
 {
     if (number >= net->n_parts)
         return;
-    const struct inbox *inbox = &net->arrival_times[number].inboxes[!net->turn];
+    const struct inbox *inbox = &net->dues[number].inboxes[!net->turn];
     unsigned n = atomic_load_explicit(&inbox->n, memory_order_relaxed);
     const struct part *part = net->parts[number];
     if (!n)
@@ -1341,7 +1341,7 @@ static ns_t end_of(const struct net *net)
 static ns_t look_for_first(struct net *net)
 {
     for (uint32_t i = 0; i < net->n_parts; i++)
-        net->arrival_times[i].next = evq_next(&net->parts[i]->queue);
+        net->dues[i].next = evq_next(&net->parts[i]->queue);
     return first_event(net);
 }
 

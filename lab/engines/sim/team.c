@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PATIENCE 4000u /* looks before it sleeps: tens of microseconds */
+#define SPINS_MOST 4000u /* looks before it sleeps: tens of microseconds */
 
 struct word { /* that others wait for, alone in its cache lines */
     _Alignas(128) atomic_uint value;
@@ -81,7 +81,7 @@ struct team *team_new(unsigned size, team_fn work, void *context)
                        sizeof *team + size * sizeof *team->members))
         return NULL;
     *team = (struct team){.work = work, .context = context, .size = 1};
-    team->spins = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? PATIENCE : 0;
+    team->spins = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MOST : 0;
     for (; team->size < size; team->size++) {
         struct member *member = &team->members[team->size];
         *member = (struct member){.team = team, .number = team->size};
