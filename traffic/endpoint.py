@@ -649,8 +649,12 @@ class EndpointProcess:
         self._say(f"start {monotonic_ns}\n")
 
     def set_link(self, link_bps: int, port: int = 0) -> None:
-        """Let the link at a port have another rate from now on; 0: there is none any more."""
-        self._say(f"link {link_bps} {port}\n" if port or not link_bps else f"link {link_bps}\n")
+        """Let the link at a port have another rate from now on."""
+        self._say(f"link {link_bps} {port}\n")
+
+    def set_up(self, port: int, *, is_up: bool) -> None:
+        """Tell that a port has lost its link, or has one again."""
+        self._say(f"up {is_up:d} {port}\n")
 
     def deny(self, queue_pair: int, entropies: Collection[int]) -> None:
         """Say which ways of a queue pair not to use, in place of what was said before."""

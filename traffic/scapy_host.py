@@ -87,8 +87,10 @@ class Host:
             case ["ready"]:
                 self._open()
                 print("ready", flush=True)
-            case ["link", bps]:
+            case ["link", bps, _]:
                 self._endpoint.set_link(int(bps))
+            case ["up", _, _]:
+                pass  # its one port is all it has, and it sends no pauses
             case ["start", epoch]:
                 self._epoch = int(epoch)
                 self._endpoint.news.append(f"epoch {epoch}")
@@ -159,7 +161,7 @@ class Host:
         is_heard = self._hear()
         while self._lines:
             line = self._lines.popleft()
-            if not line.startswith("link "):
+            if not line.startswith(("link ", "up ")):
                 return False
             self._take(line)
         return is_heard

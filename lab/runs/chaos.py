@@ -361,7 +361,8 @@ def judged(
 ) -> Ending:
     """What is to be said of a run that came to its end."""
     full = any(counts.dropped.get(why) for counts in outcome.switches.values() for why in _FULL)
-    enough = _TAKE_TIME | {"retries"} if full else _TAKE_TIME  # of losses that settings lead to
+    anew = drawn.changes["transport"].get("recovery") == "go-back-0"  # what is late, never ends
+    enough = _TAKE_TIME | {"retries"} if full or anew else _TAKE_TIME  # what settings lead to
     complaints = [*strays]
     failed = sum(stall.messages for stall in stalls)
     is_whole = failed == 0 and outcome.ended is None

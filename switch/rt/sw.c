@@ -212,6 +212,8 @@ void sw_set_up(struct sw *sw, uint32_t number, bool is_up, ns_t now)
     struct event_head head = {.kind = EVENT_PORT, .time = now, .a = number, .b = is_up};
     event_put(&sw->events, &head, NULL);
     watch_ports(sw);
+    if (is_up)
+        timer_hasten(sw, number, now);
 }
 
 static void has_backlog(struct sw *sw, uint32_t number)

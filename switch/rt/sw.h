@@ -298,6 +298,8 @@ static inline ns_t timer_due(const struct sw *sw) /* when the next is; SW_NEVER 
 }
 /* A queue, port * SW_QUEUES + priority, has waited for credits for long: rings behind all cells. */
 void timer_ask(struct sw *sw, uint32_t queue, ns_t now);
+/* A port came up: what its queues are to send again, they send now. */
+void timer_hasten(struct sw *sw, uint32_t port, ns_t now);
 /* What the books say: the lines that are not zero, up to `room`; returns how many there are. */
 uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room);
 

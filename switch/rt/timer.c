@@ -9,8 +9,9 @@
  *     [0] [1] ... [n - 2]   [n - 1]
  *      deadlines            at most the least of them
  *
- * Behind the cells are numbers that ring without one: a queue, port * 8 + priority, that has waited
- * for credits for long (tm.h).
+ * The first cells are by queue, port * 8 + priority. They are due at once when the port comes up,
+ * for what they sent while it was down is lost. Behind the cells are numbers that ring without one:
+ * a queue that has waited for credits for long (tm.h).
  *
  * A deadline may be taken back by clearing its cell; the earliest of all is then too early, which
  * costs one look.
@@ -38,6 +39,18 @@ void timer_ask(struct sw *sw, uint32_t queue, ns_t now)
 {
     if (sw->shared[SW_TIMER].at)
         ring(sw, sw->shared[SW_TIMER].count + queue, now);
+}
+
+void timer_hasten(struct sw *sw, uint32_t port, ns_t now)
+{
+    const struct sw_cells *cells = &sw->shared[SW_TIMER];
+    ns_t at = now > cells->from ? now - cells->from : 1;
+    uint32_t first = port * SW_QUEUES;
+    for (uint32_t i = first; cells->at && i < first + SW_QUEUES && i < cells->count - 1; i++)
+        if (sw_cell_read(cells, i) > at) {
+            set_cell(cells, i, at);
+            set_cell(cells, cells->count - 1, at);
+        }
 }
 
 void timer_ring(struct sw *sw, ns_t now)

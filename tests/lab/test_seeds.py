@@ -148,3 +148,23 @@ def test_an_answer_that_waits_for_its_port_hears_of_a_pause(tmp_path: Path) -> N
     run = simulate_sparely(str(tmp_path / "planes.yaml"), out=tmp_path / "out")
     assert run.result.flows.completed == 9
     assert run.result.drops.total == 0
+
+
+def test_a_pause_lost_by_a_dead_cable_is_sent_again_when_it_is_up(tmp_path: Path) -> None:
+    """A host did not hear for how long it was to be silent, and headroom was for one pause."""
+    run = simulate_sparely(
+        "hello",
+        "topology={kind: leaf-spine, leaves: 3, spines: 2, hosts_per_leaf: 2}",
+        "traffic={kind: incast, senders: 5, bytes: 2060KB}",
+        "lb.policy=conga",
+        "transport={recovery: go-back-n, cc: none, rto_ns: 50us, retry_limit: 250}",
+        "pfc.watchdog_ns=200ms",
+        "reroute_ns=50us",
+        "segments={enabled: true, policies: [{at: leaf2, to: leaf3, via: [[spine2]]}]}",
+        "faults=[{at_ns: 140us, action: down, link: h5-leaf3, for_ns: 10us}]",
+        "limit_ns=60ms",
+        "seed=4000320",
+        out=tmp_path,
+    )
+    assert "headroom_full" not in run.result.drops.by_reason
+    assert run.result.fidelity.ok

@@ -154,3 +154,16 @@ def test_what_time_it_is_can_be_read(switch: Dataplane) -> None:
     switch.share_register(Role.CLOCK, 0)
     switch.service(123_456)
     assert switch.read_register(0)[0] == 123_456
+
+
+def test_a_ports_timers_ring_when_it_comes_up(switch: Dataplane, width: int) -> None:
+    """Its first cells are by queue: what they sent while it was down is lost."""
+    for cell in (7, 8, 11, 15, 16):
+        order(switch, width, cell, 5000 + cell, now=10)
+    switch.set_port_up(1, False)
+    assert switch.service(30) == 5007
+    switch.set_port_up(1, True)
+    switch.service(30)
+    assert sorted(rung(switch)) == [(30, 8), (30, 11), (30, 15)]
+    assert switch.service(5007) == 5016
+    assert rung(switch) == [(5007, 7)]

@@ -203,6 +203,7 @@ def spoken() -> set[str]:
     heard = Heard()
     heard.start(1)
     heard.set_link(GBPS)
+    heard.set_up(0, is_up=True)
     heard.deny(17, [1])
     written = {line.split()[0] for line in (*settings.lines(), *plan.lines(), *heard.said)}
     text = inspect.getsource(EndpointProcess)

@@ -609,6 +609,8 @@ void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps)
 void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
 {
     uint8_t bit = (uint8_t)(1u << port), before = ep->up;
+    if (is_up)
+        ep->asks_again = now; /* what was asked meanwhile is lost */
     if (ep->config.ports == 1)
         return;
     ep->up = is_up ? before | bit : before & (uint8_t)~bit;

@@ -286,8 +286,8 @@ const struct ep_config *ep_get_config(const struct ep *ep);
  * the old one stays: an adapter does not start again because its cable fell back. */
 void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps);
 
-/* Tell that a port has lost its link, or has one again. An adapter with one port goes on as before,
- * for there is nothing else that it could do. */
+/* Tell that a port has lost its link, or has one again: then a pause that is still wanted is asked for
+ * again. An adapter with one port goes on otherwise as before: there is nothing else it could do. */
 void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now);
 
 /* A controller's word of which ways of a queue pair are not to be used, in place of what it said

@@ -9,7 +9,8 @@
  *   arrival_times FD IN OUT [IN OUT]...   where in an open file arrival_times.h is for what comes by a port, and for what goes
  *   notes PATH            write down there what begins and ends, for who watches meanwhile
  *   ready                 open the socket
- *   link BPS [PORT]       once it is ready: the link has another rate from now on; 0: there is none
+ *   link BPS PORT         once it is ready: the link has another rate from now on
+ *   up IS_UP PORT         once it is ready: the port has lost its link (0), or has one again (1)
  *   deny QP HEX           once it is ready: a controller's word of which ways not to use, in place of what
  *                         it said before: bit i is entropy i. One that would leave none is not heard
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
@@ -509,23 +510,30 @@ static bool take_start(struct host *host, const char *rest)
 static bool take_link(struct host *host, const char *line)
 {
     unsigned long long link_bps;
-    unsigned port = 0;
-    struct ep *ep = plan_endpoint(host->script.plan);
-    if (sscanf(line, "link %llu %u", &link_bps, &port) < 1 || port >= host->ports)
-        return refuse(host, "%s", "'link' needs a rate in bits a second, and perhaps a port");
-    if (link_bps) {
-        host->lanes[port].rate = link_bps;
-        ep_set_link(ep, (uint8_t)port, link_bps);
-    }
-    ep_set_up(ep, (uint8_t)port, link_bps > 0, host->epoch ? fabric_now(host) : 0);
+    unsigned port;
+    if (sscanf(line, "link %llu %u", &link_bps, &port) != 2 || !link_bps || port >= host->ports)
+        return refuse(host, "%s", "'link' needs a rate in bits a second, and a port");
+    host->lanes[port].rate = link_bps;
+    ep_set_link(plan_endpoint(host->script.plan), (uint8_t)port, link_bps);
+    return true;
+}
+
+static bool take_up(struct host *host, const char *line)
+{
+    unsigned is_up, port;
+    if (sscanf(line, "up %u %u", &is_up, &port) != 2 || is_up > 1 || port >= host->ports)
+        return refuse(host, "%s", "'up' needs 1 or 0, and a port");
+    ep_set_up(plan_endpoint(host->script.plan), (uint8_t)port, is_up, host->epoch ? fabric_now(host) : 0);
     return true;
 }
 
 /* A word about the network, once there is an endpoint. */
 static bool take_news(struct host *host, const char *line)
 {
-    if (strncmp(line, "deny ", 5))
+    if (!strncmp(line, "link ", 5))
         return take_link(host, line);
+    if (!strncmp(line, "up ", 3))
+        return take_up(host, line);
     return script_denial(&host->script, line, host->epoch ? fabric_now(host) : 0);
 }
 
@@ -543,7 +551,8 @@ static bool take_line(struct host *host, char *line)
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
         return take_start(host, line + 6);
-    if ((!strncmp(line, "link ", 5) || !strncmp(line, "deny ", 5)) && host->is_ready)
+    bool is_news = !strncmp(line, "link ", 5) || !strncmp(line, "up ", 3) || !strncmp(line, "deny ", 5);
+    if (is_news && host->is_ready)
         return take_news(host, line);
     return script_line(&host->script, line);
 }

@@ -409,9 +409,8 @@ def let_happen(
     match event:
         case Turn(link=link, is_up=is_up):
             emulation.set_up(link, is_up=is_up)
-            if link.a in hosts and experiment.fabric.host_ports > 1:
-                bps = experiment.cable(link).rate_bps if is_up else 0
-                hosts[link.a].set_link(bps, link.a_port)
+            if link.a in hosts:
+                hosts[link.a].set_up(link.a_port, is_up=is_up)
         case Pace(link=link, share=share, senders=senders):
             cable = experiment.cable(link).slowed(share)
             emulation.switches.set_cable(link, cable, senders)

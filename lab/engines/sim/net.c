@@ -1090,7 +1090,7 @@ void net_set_up(struct net *net, uint32_t number, bool is_up)
     struct channel *channel = net->channels[number];
     ns_t now = net->now;
     channel->is_down = !is_up;
-    if (channel->from->script.plan && channel->from->ports > 1) {
+    if (channel->from->script.plan) {
         ep_set_up(plan_endpoint(channel->from->script.plan), (uint8_t)channel->from_port, is_up, now);
         if (!channel->from->is_halted)
             node_service(channel->from, now);
