@@ -9,7 +9,8 @@ A pause frame is asked for when a packet has arrived that no longer fits. What c
 
 The wire carries 24 bytes for every frame that never reach the buffer: preamble, FCS and gap. The
 worst case for the buffer is therefore frames of full size, and it is met exactly. Where memory
-comes in cells, it is frames that just need one more, and those of two cells are often the worst.
+comes in cells, it is frames that just need one more, the shortest or those of two cells: whatever
+the pause frame waits for, they come meanwhile.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ def bytes_in(link: LinkSpec, ns: float) -> float:
 def headroom(link: LinkSpec, max_frame: int, response_ns: int = 0, cell: int = 1) -> int:
     """Bytes that can arrive between the first packet in headroom and the sender's silence."""
     reaction = bytes_in(link, 2 * link.delay_ns + response_ns) + PAUSE_WIRE_BYTES
+    reaction += max_frame + WIRE_OVERHEAD  # what the pause frame waits for
     if cell == 1:
-        return 3 * max_frame + math.ceil(reaction * max_frame / (max_frame + WIRE_OVERHEAD))
+        return 2 * max_frame + math.ceil(reaction * max_frame / (max_frame + WIRE_OVERHEAD))
     # Most memory for its time on the link: the shortest frame of all that take as many cells.
     frames = {max_frame} | {max(SHORTEST_FRAME, at + 1) for at in range(0, max_frame, cell)}
     worst = max(in_cells(frame, cell) / (frame + WIRE_OVERHEAD) for frame in frames)
-    return 3 * in_cells(max_frame, cell) + in_cells(math.ceil(reaction * worst), cell)
+    return 2 * in_cells(max_frame, cell) + in_cells(math.ceil(reaction * worst), cell)
 
 
 def grant_least(link: LinkSpec, max_frame: int, response_ns: int = 0) -> int:

@@ -139,7 +139,7 @@ def any_settings(rng: random.Random) -> Settings:
         lossy_most=rng.choice([None, None, 7_000]),
         reserved=rng.choice([0, 0, 1248, 4_000]),
         lossy_reserved=rng.choice([0, 0, 700]),
-        headroom_pool=rng.choice([None, 8_000, 30_000]),
+        headroom_pool=rng.choice([None, 9_000, 30_000]),
         cell=rng.choice([1, 1, 80, 208, 254]),
     )
     pfc = Pfc(
@@ -301,14 +301,22 @@ def test_profiles_change_while_packets_are_inside_and_nothing_leaks() -> None:
     assert not any(leaf.used().values())
 
 
-@pytest.mark.parametrize("cell", [80, 208, 254])
-def test_headroom_in_cells_covers_the_worst_frames(cell: int) -> None:
-    """No size of frame takes more memory in the time until a sender is silent."""
-    link, most = LinkSpec(100_000_000_000, 1000), 4216
-    given = headroom(link, most, 4000, cell)
-    for size in range(60, most + 1):
-        reaction = (100 * 6000 / 8 + 84) / (size + 24)
-        assert 3 * in_cells(most, cell) + reaction * in_cells(size, cell) <= given
+@pytest.mark.parametrize("cell", [1, 80, 208, 254, 4096])
+def test_headroom_is_what_the_worst_frames_take_and_hardly_more(cell: int) -> None:
+    """Of all that a sender may send, frames of any sizes one after the other.
+
+    One has arrived that does not fit. Until its sender is silent others follow on the wire, of
+    which one may begin at the last moment: the most that they take, by what fits into each time.
+    """
+    link, most = LinkSpec(100_000_000_000, 10), 1042
+    until = most + 24 + 84 + 100 * (2 * 10 + 14) // 8  # bytes' times
+    costs = [(size + 24, in_cells(size, cell)) for size in range(60, most + 1)]
+    best = [0] * (until + 1)
+    for wire, memory in costs:
+        for at in range(wire, until + 1):
+            best[at] = max(best[at], best[at - wire] + memory)
+    exact = 2 * in_cells(most, cell) + best[until]
+    assert exact <= headroom(link, most, 14, cell) <= exact * 1.15 + cell
 
 
 @pytest.mark.parametrize("name", ASICS)
