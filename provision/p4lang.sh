@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
-# Installs p4c and BMv2 from the p4lang project's binary packages, where this release has them.
+# Puts p4c and BMv2 on the PATH: from the p4lang project's binary packages where this release has
+# them, or as they were built here.
+#
+#   bash provision/p4lang.sh
+#       installs the packages
+#   bash provision/p4lang.sh --from-source DIR [BIN]
+#       takes what was built in DIR, which holds checkouts of p4c and behavioral-model, as links in
+#       BIN: without it in /usr/local/bin for root, in ~/.local/bin for others
 #
 # What is installed already stays. A machine that cannot have them is told why, and works with
 # closlab's own compiler and switch. How it ends:
 #
 #   0  BMv2 and p4c are here
 #   1  the packages could not be installed, of which nothing stays configured
-#   2  it was given words, and takes none
+#   2  it was given other words
 #   3  the project has no packages for this system
 #   4  the packages cannot be reached from here
 #   5  root alone may install them
+#   6  DIR does not hold all of them, built and able to run; what it does hold is taken
 
 set -uo pipefail
 
@@ -23,7 +31,71 @@ without() {
     exit "$1"
 }
 
-[ $# = 0 ] || { say "it takes no words, and was given: $*"; exit 2; }
+# what_runs PATH: what a program says of itself, or nothing if it does not run
+what_runs() { timeout 60 "$1" --version 2>/dev/null | grep -m1 '[0-9]'; }
+
+# newest DIR TEST...: the file below DIR that was made last, of those that pass find's tests
+newest() {
+    local below=$1; shift
+    find -L "$below" -type f "$@" -not -path '*/.libs/*' -printf '%T@ %p\n' 2>/dev/null |
+        sort -rn | head -n 1 | cut -d' ' -f2-
+}
+
+# BMv2's prompt finds its parts where they are installed. These are where they lie in a checkout.
+prompt_of() {
+    local part found parts=
+    for part in sswitch_CLI.py runtime_CLI.py bmpy_utils.py bm_runtime/__init__.py \
+        sswitch_runtime/__init__.py; do
+        found=$(newest "$1" -path "*/$part")
+        [ -n "$found" ] || return 1
+        parts+=${parts:+:}${found%/"$part"}
+    done
+    printf '#!/bin/sh\nPYTHONPATH="%s" exec /usr/bin/python3 -c "import sswitch_CLI; %s" "$@"\n' \
+        "$parts" 'sswitch_CLI.main()'
+}
+
+take_from() {
+    local from into=${2:-} program found text missing=0
+    from=$(cd "$1" 2>/dev/null && pwd -P) || { say "there is no folder $1"; exit 6; }
+    [ -n "$into" ] || { [ "$(id -u)" = 0 ] && into=/usr/local/bin || into=$HOME/.local/bin; }
+    mkdir -p "$into" || exit 6
+    for program in p4c-bm2-ss simple_switch simple_switch_grpc; do
+        found=$(newest "$from" -name "$program" -perm -u+x)
+        if [ -z "$found" ]; then
+            case $program in p4c-*) text=p4c ;; *) text=behavioral-model ;; esac
+            say "$from holds no $program: build it as the README of github.com/p4lang/$text says"
+            missing=1
+        elif ! text=$(what_runs "$found"); then
+            say "$found does not run: $("$found" --version 2>&1 | tail -n 1)"
+            missing=1
+        else
+            ln -sf "$found" "$into/$program" && say "$into/$program: $text"
+        fi
+    done
+    program=$into/simple_switch_CLI
+    if text=$(prompt_of "$from"); then
+        rm -f "$program"
+        printf '%s\n' "$text" >"$program" && chmod 755 "$program"
+        if found=$("$program" --help 2>&1); then
+            say "$program: ${found%%$'\n'*}"
+        else
+            say "$program does not run: ${found##*$'\n'} (its Python is in Debian's python3-thrift)"
+            missing=1
+        fi
+    else
+        say "$from holds no simple_switch_CLI: build behavioral-model with Thrift"
+        missing=1
+    fi
+    case :$PATH: in *":$into:"*) ;; *) say "$into is not on your PATH" ;; esac
+    [ $missing = 0 ] || exit 6
+    exit 0
+}
+
+case $#,${1:-} in
+    0,) ;;
+    [23],--from-source) take_from "${@:2}" ;;
+    *) say "it takes --from-source DIR [BIN], or nothing, and was given: $*"; exit 2 ;;
+esac
 
 if command -v simple_switch_grpc >/dev/null && command -v p4c-bm2-ss >/dev/null; then
     say "BMv2 and p4c are here"

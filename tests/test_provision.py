@@ -68,6 +68,76 @@ def test_a_machine_that_cannot_have_bmv2_is_told_why(
     assert ("the lab uses its own compiler and switch" in done.stderr) == (code != 2)
 
 
+def built(source: Path) -> Path:
+    """A folder with what builds of p4c and BMv2 leave in their checkouts."""
+    targets = source / "behavioral-model" / "targets"
+    for program in (
+        source / "p4c" / "build" / "p4c-bm2-ss",
+        targets / "simple_switch" / "simple_switch",
+        targets / "simple_switch_grpc" / "simple_switch_grpc",
+    ):
+        program.parent.mkdir(parents=True)
+        stand_in(program, f"echo {program.name} 1.2.3")
+        (program.parent / ".libs").mkdir()
+        stand_in(program.parent / ".libs" / program.name, "echo not by itself; exit 1")
+    prompt = targets / "simple_switch" / "sswitch_CLI.py"
+    prompt.write_text("import runtime_CLI, bmpy_utils, bm_runtime, sswitch_runtime\n"
+                      "def main(): print('the prompt')\n")  # fmt: skip
+    tools = source / "behavioral-model" / "tools"
+    for part in ("runtime_CLI.py", "bmpy_utils.py", "bm_runtime/__init__.py"):
+        (tools / part).parent.mkdir(parents=True, exist_ok=True)
+        (tools / part).touch()
+    (targets / "simple_switch" / "sswitch_runtime").mkdir()
+    (targets / "simple_switch" / "sswitch_runtime" / "__init__.py").touch()
+    return source
+
+
+def taken_from(source: Path, into: Path) -> subprocess.CompletedProcess[str]:
+    """What the recipe says that takes what is built there."""
+    return subprocess.run(
+        ["bash", ROOT / "provision" / "p4lang.sh", "--from-source", source, into],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_p4c_and_bmv2_are_taken_from_where_they_were_built(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    done = taken_from(built(tmp_path / "our source"), programs)
+    assert done.returncode == 0, done.stderr
+    said = {
+        program.name: subprocess.run([program], capture_output=True, text=True, check=True).stdout
+        for program in programs.iterdir()
+    }
+    own = {
+        name: f"{name} 1.2.3\n" for name in ("p4c-bm2-ss", "simple_switch", "simple_switch_grpc")
+    }
+    assert said == own | {"simple_switch_CLI": "the prompt\n"}
+
+
+@pytest.mark.parametrize("name", ["p4c-bm2-ss", "simple_switch_grpc", "runtime_CLI.py"])
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_what_is_not_built_there_is_named(name: str, is_broken: bool, tmp_path: Path) -> None:
+    source = built(tmp_path)
+    for path in [path for path in source.rglob(name) if path.is_file()]:
+        path.unlink()
+        if is_broken:
+            stand_in(path, "echo it lacks a library; exit 127")
+    done = taken_from(source, tmp_path / "bin")
+    assert done.returncode == 6
+    right = ("1.2.3", "the prompt", "on your PATH")
+    (told,) = (line for line in done.stderr.splitlines() if not line.endswith(right))
+    assert "does not run" in told if is_broken else "build" in told
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    done = taken_from(tmp_path / "nowhere", tmp_path / "bin")
+    assert done.returncode == 6
+    assert f"there is no folder {tmp_path}/nowhere" in done.stderr
+    assert not (tmp_path / "bin").exists()
+
+
 def test_a_box_is_made_where_nobody_else_sees_its_disk(tmp_path: Path) -> None:
     """Or whoever makes a namespace meanwhile keeps it mounted, and what is packed is not whole."""
     tools, seen = tmp_path / "tools", tmp_path / "seen"

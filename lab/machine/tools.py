@@ -135,7 +135,9 @@ def require_reference() -> None:
 
 def _own_build(*programs: str) -> str:
     return (
-        f"Your own build will do: {', '.join(programs)} on the PATH, in /usr/local/bin, say.\n"
+        f"Your own build will do: {', '.join(programs)} on the PATH.\n"
         "The p4lang project has packages for Ubuntu (none for Debian 12 and later); as root:\n"
-        "    bash provision/p4lang.sh"
+        "    bash provision/p4lang.sh\n"
+        "Built from source in DIR (checkouts of p4c and behavioral-model) they are put there by:\n"
+        "    bash provision/p4lang.sh --from-source DIR"
     )
