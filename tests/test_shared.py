@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from controller import reports, settings, tables
 from lab.engines.sim import native as sim
-from lab.machine.paths import ROOT
+from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.results import conservation, outcome, result
 from switch import dataplane, layout, native, records
 from switch.abi import AbiError, Declarations
@@ -98,7 +99,7 @@ def asked(expressions: list[str]) -> list[int]:
 
 
 @cache
-def tables() -> dict[str, list[str]]:
+def word_tables() -> dict[str, list[str]]:
     """The tables of words of C, by file and name; those of a macro's making are left out."""
     found = {}
     for path in SOURCES:
@@ -244,10 +245,10 @@ def test_every_table_of_words_names_its_enumeration() -> None:
         "sw.sw_drop_names": "sw_drop",
         "sw.kinds": "pkt_type",
     }
-    assert set(tables()) == set(NAMED) | set(by_place)
+    assert set(word_tables()) == set(NAMED) | set(by_place)
     for table, (enum, prefix) in NAMED.items():
         names = (each.removeprefix(prefix) for each in enums()[enum])
-        assert tables()[table] == [each.lower().replace("_", "-") for each in names], table
+        assert word_tables()[table] == [each.lower().replace("_", "-") for each in names], table
     for table, enum in by_place.items():
         placed = set(re.findall(r"\[(\w+)\] = \"", code(next(
             path for path in SOURCES if path.name == f"{table.partition('.')[0]}.c"
@@ -267,6 +268,69 @@ def test_codes_of_refusals_are_those_of_the_run_time() -> None:
 _UNNAMED = {
     *("DROP_REASONS", "PKT_INGRESS_CLONE", "PKT_EGRESS_CLONE", "PKT_COALESCED", "PKT_REPLICA"),
 }
+
+
+# --- what P4 and Python share -------------------------------------------------------------------
+
+_P4_CONST = re.compile(r"^const [\w<>]+\s+(\w+)\s*= (0x[0-9A-Fa-f]+|\d+);", re.MULTILINE)
+_P4_ENUM = re.compile(r"^enum bit<\d+> (\w+) \{(.*?)^\}", re.DOTALL | re.MULTILINE)
+
+
+@cache
+def p4_code() -> str:
+    """The fabric's program without its comments."""
+    files = sorted(FABRIC_PROGRAM.parent.glob("*.p4"))
+    return re.sub(r"//.*", "", "\n".join(path.read_text() for path in files))
+
+
+def p4_numbers() -> dict[str, int]:
+    """What its constants are."""
+    return {name: int(value, 0) for name, value in _P4_CONST.findall(p4_code())}
+
+
+def p4_enums() -> dict[str, dict[str, int]]:
+    """Its enumerations."""
+    return {
+        name: {member: int(value) for member, value in re.findall(r"(\w+)\s*= (\d+)", body)}
+        for name, body in _P4_ENUM.findall(p4_code())
+    }
+
+
+# Its numbers under another name in Python; under the same name they are found.
+OF_P4: dict[str, tuple[int, ...]] = {
+    "INT_DOMAIN": (frames.INT_DOMAIN,),
+    "PRIORITY_CONTROL": (settings.PAUSE_PRIORITY, settings.USUAL.control_queue),
+    "PRIORITY_ROUTING": (settings.CONTROL_PRIORITY,),
+    "PROTOCOL_UDP": (frames._UDP_PROTOCOL,),
+    "UDP_PORT_INT": (frames.INT_PORT, reports._INT_PORT),
+}
+# Its enumerations; copies are the program's own business.
+ENUMS_OF_P4: dict[str, dict[str, int] | None] = {
+    "copy_t": None,
+    "drop_reason_t": in_order(tables.DROP_REASONS),
+    "policy_t": in_order(policy.value for policy in settings.Policy),
+    "stuck_t": {"NO": 0, **{each.name: number for each, number in tables._REMEDIES.items()}},
+}
+
+
+def test_numbers_of_p4_are_those_of_python() -> None:
+    theirs = p4_numbers()
+    assert len(theirs) > 50
+    wrong = {n: ours for n, ours in OF_P4.items() if set(ours) != {theirs[n]}}
+    assert not wrong
+    same = {
+        (name, value, theirs[name.lstrip("_")])
+        for path, name, value in named_numbers()
+        if path.startswith("controller/") and name.lstrip("_") in theirs
+    }
+    assert {name for name, *_ in same} >= {"SESSION_REPORTS"}
+    assert not [each for each in same if each[1] != each[2]]
+
+
+def test_enumerations_of_p4_are_those_of_python() -> None:
+    assert p4_enums().keys() == ENUMS_OF_P4.keys()
+    for name, ours in ENUMS_OF_P4.items():
+        assert ours is None or ours == p4_enums()[name], name
 
 
 # --- what is found --------------------------------------------------------------------------------
@@ -336,7 +400,7 @@ _OTHERS = [
 def test_lists_of_words_of_a_table_have_words_of_that_table() -> None:
     seen = []
     for path, is_class, ours in word_lists():
-        for table, theirs in tables().items():
+        for table, theirs in word_tables().items():
             if sum(each in ours for each in theirs) > 1:
                 seen.append((path, ours))
                 is_right = ours == theirs if is_class else set(ours) <= set(theirs)
@@ -347,8 +411,9 @@ def test_lists_of_words_of_a_table_have_words_of_that_table() -> None:
 
 def test_reasons_that_python_gives_are_those_of_c() -> None:
     said = {*scapy_endpoint._REFUSALS.values(), "retry-exceeded"}
-    assert said <= set(tables()["endpoint.ERRORS"])
-    assert {*conservation._AT_THE_PORT, *conservation._BY_PORT} <= set(tables()["sw.sw_drop_names"])
+    assert said <= set(word_tables()["endpoint.ERRORS"])
+    lost = {*conservation._AT_THE_PORT, *conservation._BY_PORT}
+    assert lost <= set(word_tables()["sw.sw_drop_names"])
 
 
 # --- what is read ---------------------------------------------------------------------------------
