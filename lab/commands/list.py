@@ -20,19 +20,24 @@ def command(
     if names:
         from lab.scenario import catalogue  # which reads any file, and checks it
 
-        abouts = {name: catalogue.load(name).about.strip() for name in names}
+        chosen = {name: catalogue.load(name) for name in names}
+        abouts = {name: scenario.about.strip() for name, scenario in chosen.items()}
+        engines = {n: shipped.engines_of(each.model_dump()) for n, each in chosen.items()}
     else:
         abouts = {name: shipped.about(name) for name in shipped.names()}
+        engines = {name: shipped.engines(name) for name in abouts}
     if is_json:
-        print(json.dumps([{"name": name, "about": about} for name, about in abouts.items()]))
+        rows = [{"name": n, "about": about, "engines": engines[n]} for n, about in abouts.items()]
+        print(json.dumps(rows))
         return
     if names:
         for name, about in abouts.items():
             told = textwrap.fill(about, 98, break_on_hyphens=False)
             print(f"{name}\n{textwrap.indent(told, '  ')}")
-            print(f"\n  closlab run {name} --engine sim\n")
+            print(f"\n  closlab run {name}{' --engine sim' * ('sim' in engines[name])}\n")
         return
     width = max(map(len, abouts))
     for name, about in abouts.items():
-        print(f"{name:{width}} {about.partition('. ')[0].rstrip('.')}.")
+        alone = "" if "sim" in engines[name] else " On Mininet only."
+        print(f"{name:{width}} {about.partition('. ')[0].rstrip('.')}.{alone}")
     print("\ncloslab list NAME tells what to watch, and what to compare with.")

@@ -93,7 +93,11 @@ def times(stretch: str) -> float | None:
 def make_out(out: Path | None, name: str) -> Path:
     """The run's folder; without a choice one of its own, made now so that no other run takes it."""
     if out is not None:
-        return taken_for_good(out)
+        is_new = not out.exists()
+        wanted = taken_for_good(out)
+        if is_new:
+            atexit.register(_remove_if_empty, wanted, os.getpid())
+        return wanted
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for suffix in ("", *(f"-{number}" for number in range(2, 100))):
         own = Path("runs") / f"{name}-{stamp}{suffix}"

@@ -7,6 +7,7 @@ telemetry tells it, and the scenario's traffic as often as one likes.
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
+from typing import Any
 
 from mininet.cli import CLI
-from mininet.log import setLogLevel
+from mininet.log import output, setLogLevel
 from rich.console import Console
 from rich.table import Table
 
@@ -85,6 +87,30 @@ class LabPrompt(CLI):  # type: ignore[misc]
         except KeyboardInterrupt:
             self._hands.end_sending()
             raise
+
+    def waitForNode(self, node: Any) -> None:  # noqa: N802
+        """Wait for a node's command. Words that come by a pipe are ours, and none of its input."""
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        try:
+            while node.waiting:
+                output(node.monitor())
+        except KeyboardInterrupt:
+            node.sendInt()
+            self.waitForNode(node)
+
+    def do_help(self, arg: str) -> None:
+        """help [WORD]: the words there are, or what one does."""
+        if not arg:
+            told = [
+                inspect.getdoc(word) for name, word in vars(LabPrompt).items() if name[:3] == "do_"
+            ]
+            lines = [(text or "").partition("\n")[0].partition(": ") for text in told]
+            self._say("The lab's words:\n")
+            self._print_rows(("", ""), [(word, about) for word, _, about in lines])
+            self._say("\nAll words, Mininet's among them:")
+        super().do_help(arg)
 
     # --- what was told, and what is -------------------------------------------------------------
 

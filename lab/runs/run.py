@@ -46,6 +46,7 @@ UNBELIEVED = 3  # it came to its end, and says of itself not to be trusted
 LOSSY = 4  # it is to be trusted, but classes that are to lose nothing lost by the scenario's choice
 INTERRUPTED = 130
 KEPT = RESULT, REPORT  # by which one knows a run that came to a result
+_PROGRAM = "fabric.json", "fabric.p4info.txtpb"  # compiled
 
 
 # --- before it starts -----------------------------------------------------------------------------
@@ -148,6 +149,7 @@ def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result
 def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
     """Put the result together and write it."""
     result = assembled(experiment, outcome, options)
+    _leave_out_what_ships(options)
     save(result, experiment, outcome, options.out)
     return result
 
@@ -159,8 +161,15 @@ def assembled(experiment: Experiment, outcome: Outcome, options: RunOptions) -> 
         outcome,
         engine=options.engine,
         switch=options.switch,
-        provenance=provenance(options, options.out / "fabric.json"),
+        provenance=provenance(options, options.out / _PROGRAM[0]),
     )
+
+
+def _leave_out_what_ships(options: RunOptions) -> None:
+    """Of a program that ships, a run need not keep megabytes: its provenance says which it was."""
+    if options.p4 is None and options.switch == "soft" and not options.prompt:
+        for name in _PROGRAM:
+            (options.out / name).unlink(missing_ok=True)
 
 
 def _with_messages(experiment: Experiment) -> Experiment:
@@ -325,15 +334,16 @@ def save_making_room(
     result: Result, experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages
 ) -> None:
     """Write a result; on a full disk the program gives way to it."""
+    _leave_out_what_ships(options)
     try:
         save(result, experiment, outcome, options.out)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         # The program can be compiled again, what was measured cannot be measured again.
-        (options.out / "fabric.json").unlink(missing_ok=True)
+        (options.out / _PROGRAM[0]).unlink(missing_ok=True)
         save(result, experiment, outcome, options.out)
-        stages.console.print("[yellow]The disk is full[/]: fabric.json gave way to the results.")
+        stages.console.print(f"[yellow]The disk is full[/]: {_PROGRAM[0]} gave way to the results.")
 
 
 def keeping(options: RunOptions, stages: Stages) -> Conclude:

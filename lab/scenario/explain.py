@@ -31,11 +31,17 @@ def explain(asked: str | None) -> str:
     if not found and not is_kind:  # the end of one or several
         found = [key for key in keys if key.name.endswith(f".{name}")]
     word = glossary.found(asked)
+    if not found and not is_kind and word is None and kind:
+        word = glossary.found(asked.rpartition(".")[2])
+        if word is not None:
+            head = f"A scenario has no key {asked}. The field has the word:"
+            return f"{head}\n\n{glossary.told(word)}"
     if not found and not is_kind and word is None:
         names = dict.fromkeys(key.name for key in keys)
         kinds = (f"{s}.{k}" for s, members in model.SECTION_KINDS.items() for k in members)
         ends = (key.rpartition(".")[2] for key in names)
-        hint = nearest(asked, [*kinds, *names, *ends]) if "." not in asked else ""
+        words = (name.lower() for word in glossary.WORDS for name in word.name.split(", "))
+        hint = nearest(asked.lower(), [*kinds, *names, *ends, *words]) if "." not in asked else ""
         raise ScenarioError(
             f"a scenario has no key '{asked}'" + (hint or nearest_key(asked, [*names, *kinds])),
             "closlab explain, without a key, lists the sections.",

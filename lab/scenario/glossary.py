@@ -6,6 +6,7 @@ folded at their end, `closlab explain WORD` tells one.
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 
@@ -320,8 +321,9 @@ WORDS = (
         "XOFF, XON",
         "pause, resume",
         "Stop and go: a pause frame with a time, and one with the time 0. XOFF is sent when an "
-        "ingress queue's share is used up, XON when it has drained by a gap.",
-        "closlab explain pfc.xon_gap",
+        "ingress queue's share of the buffer is used up, which buffer.alpha, or buffer.static, "
+        "sets; XON when it has drained by pfc.xon_gap.",
+        "closlab explain buffer.alpha",
     ),
 )
 
@@ -343,7 +345,8 @@ def _plain(name: str) -> str:
 def told(word: Word) -> str:
     """One word for the terminal."""
     head = f"{word.name} ({word.also})" if word.also else word.name
-    return f"{head}\n  {word.meaning}" + (f"\n  See it:  {word.see}" if word.see else "")
+    said = textwrap.fill(word.meaning, 98, initial_indent="  ", subsequent_indent="  ")
+    return f"{head}\n{said}" + (f"\n  See it:  {word.see}" if word.see else "")
 
 
 def markdown() -> str:

@@ -82,16 +82,26 @@ def test_a_run_writes_to_its_folder_and_not_where_links_lead(tmp_path: Path) -> 
     words = ("run", "hello", "--engine", "sim", "--pcap", "--out")
     assert said(*words, str(tmp_path / "first"))[0] == 0
     names = {path.name for path in (tmp_path / "first").iterdir()}
-    assert {"result.json", "flows.csv", "fabric.json", "pcaps"} <= names
+    assert {"result.json", "flows.csv", "pcaps"} <= names
+    planted = names | {"fabric.json", "fabric.p4info.txtpb"}  # which are there meanwhile
     out.mkdir()
-    for name in names:
+    for name in planted:
         target = precious / name
         target.mkdir() if name == "pcaps" else target.write_text("mine")
         (out / name).symlink_to(target)
     assert said(*words, str(out))[0] == 0
     assert {path.name for path in out.iterdir() if not path.is_symlink()} == names
     assert not list((precious / "pcaps").iterdir())
-    assert {(precious / name).read_text() for name in names - {"pcaps"}} == {"mine"}
+    assert {(precious / name).read_text() for name in planted - {"pcaps"}} == {"mine"}
+
+
+def test_a_run_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    for out in (tmp_path / "new", tmp_path / "deep" / "er"):
+        assert said("run", "bgp-clos", "--engine", "sim", "--out", str(out))[0] == 1
+        assert not out.exists()
+    (tmp_path / "mine").mkdir()
+    assert said("run", "bgp-clos", "--engine", "sim", "--out", str(tmp_path / "mine"))[0] == 1
+    assert (tmp_path / "mine").exists()
 
 
 def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:

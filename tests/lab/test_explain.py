@@ -1,11 +1,32 @@
 """What the lab says of a scenario's keys: all of them, and nothing that is not so."""
 
+import json
+
 import pytest
 
 from lab.errors import ScenarioError
 from lab.scenario import catalogue, model, shipped
 from lab.scenario.explain import explain
 from tests.lab.conftest import closlab
+
+
+def test_a_word_that_is_no_key_is_told_or_found() -> None:
+    assert "buffer.alpha" in explain("pfc.xoff")
+    assert "no key pfc.xoff" in explain("pfc.xoff")
+    with pytest.raises(ScenarioError, match="did you mean 'xoff'"):
+        explain("xof")
+
+
+def test_what_the_simulator_cannot_run_is_marked() -> None:
+    said = closlab("list").stdout.splitlines()
+    marked = {line.split()[0] for line in said if line.endswith("On Mininet only.")}
+    listed = json.loads(closlab("list", "--json").stdout)
+    assert marked == {each["name"] for each in listed if each["engines"] == ["mininet"]}
+    speak = {name for name in shipped.names() if catalogue.load(name).control.kind == "bgp"}
+    assert marked == speak
+    assert "closlab run bgp-clos\n" in closlab("list", "bgp-clos").stdout
+    refused = closlab("run", "bgp-clos", "--engine", "sim")
+    assert "the simulator has its own" in refused.stderr
 
 
 def test_every_key_is_documented() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab.engines.mininet.endpoints import _Course
-from lab.machine.paths import ROOT
+from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from params.quantity import duration
@@ -245,9 +246,10 @@ def test_a_disk_too_small_for_anything_is_told(tmp_path: Path) -> None:
     ["sim", pytest.param("mininet", marks=[pytest.mark.mininet, pytest.mark.slow])],
 )
 def test_on_a_disk_that_fills_up_the_results_go_first(tmp_path: Path, engine: str) -> None:
-    words = ("run", "incast", "--engine", engine, "--json")
+    shutil.copytree(FABRIC_PROGRAM.parent, tmp_path / "p4")
+    words = ("run", "incast", "--engine", engine, "--json", "--p4", str(tmp_path / "p4"))
     whole = tmp_path / "whole"
-    simulate("incast", out=whole)
+    simulate("incast", out=whole, p4=tmp_path / "p4")
     sizes = {path.name: path.stat().st_size for path in whole.iterdir()}
     # The program and a little more: the results only fit in its place.
     room = sizes["fabric.json"] + (sum(sizes.values()) - sizes["fabric.json"]) // 4

@@ -123,6 +123,20 @@ def test_the_prompt_is_mininets(lab: Prompt) -> None:
     assert "leaf1-eth3:spine1-eth1" in cables
 
 
+def test_the_labs_words_come_first_in_help(lab: Prompt) -> None:
+    said = lab.ask("help")[0].splitlines()
+    first = next(at for at, line in enumerate(said) if line.startswith("queues "))
+    assert "how long queues are" in said[first]
+    assert first < next(at for at, line in enumerate(said) if "Documented commands" in line)
+
+
+def test_words_that_wait_in_a_pipe_are_no_input_of_a_nodes_command(lab: Prompt) -> None:
+    assert lab.process.stdin is not None
+    lab.process.stdin.write(b"h1 sleep 0.3; echo first\nh1 echo second\n")
+    lab.process.stdin.flush()
+    assert [lab._answer().strip() for _ in range(2)] == ["first", "second"]
+
+
 def test_a_second_terminal_can_step_inside(lab: Prompt) -> None:
     assert "10.0.1.1" in closlab("enter", "h1", "ip", "-brief", "address").stdout
     assert "leaf1-eth1" in closlab("enter", "leaf1", "ip", "-brief", "link").stdout
