@@ -43,6 +43,7 @@ from lab.scenario.faults import dead_at, events_of
 from lab.scenario.model import ALL_LINKS, captured
 from lab.scenario.traffic import AllPairs
 from lab.scenario.translate import REPORT_PORT, data_headers_bytes
+from params.quantity import duration
 from topologies import Fabric, Node
 from traffic.endpoint import SCAPY_PROGRAM
 
@@ -304,7 +305,7 @@ def fitting_dilation(
         )
     stages.console.print(
         f"[yellow]T{what[1:]}[/]: time passes {dilation:,} times slower than the fabric's, and "
-        f"sending takes {least_s / 60:,.1f} minutes at least. {cure}.",
+        f"sending takes {duration(least_s * 1e9)} at least. {cure}.",
         highlight=False,
         soft_wrap=True,
     )
