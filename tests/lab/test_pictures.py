@@ -20,7 +20,7 @@ from lab.scenario.experiment import Experiment
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 from views.report import KeptRun, read_run, write_report
-from views.report.climbing import paused
+from views.report.climbing import paused, the_rest
 from views.report.figures import PICTURES, figure, figures_of, write_figure
 from views.report.moments import moments
 from views.report.palette import (
@@ -145,21 +145,63 @@ def test_a_pause_stands_below_the_latest_one_that_can_have_led_to_it(
     runs: dict[str, KeptRun], name: str
 ) -> None:
     run = runs[name]
-    told = [note for note in run.pauses if note.what == "xoff"]
     rows = paused(run)
     order = [row.name for row in rows]
     for row in rows:
-        first = min((note.time_ns for note in told if note.link == row.name), default=-1)
+        told = [n for n in run.pauses if n.link == row.name and n.what == "xoff"]
+        first = min((note.time_ns for note in told), default=-1)
         switch = row.name.partition(">")[2]
-        earlier = [n for n in told if n.link.startswith(f"{switch}>") and n.time_ns < first]
-        latest = max((note.time_ns for note in earlier), default=None)
-        assert bool(row.cause) == (latest is not None), row
+        # Who of those had been told to stand still, not to go on since, and did: since when.
+        since: dict[str, int] = {}
+        for note in sorted(run.pauses, key=lambda note: note.time_ns):
+            if note.time_ns < first and note.link.startswith(f"{switch}>"):
+                if note.what == "xoff":
+                    since.setdefault(note.link, note.time_ns)
+                elif note.what == "xon":
+                    since.pop(note.link, None)
+        since = {link: at for link, at in since.items() if _stood(run, link, first)}
+        assert (row.cause or None) in (
+            {k for k, at in since.items() if at == max(since.values())} or {None}
+        )
         if row.cause:
-            assert (row.cause, latest) in {(note.link, note.time_ns) for note in earlier}
             assert order.index(row.cause) < order.index(row.name)
     begun = [row.first_ns for row in rows if not row.cause]
     assert begun == sorted(begun) and begun[0] == min(row.first_ns for row in rows)
     assert any(row.cause for row in rows)
+
+
+def _stood(run: KeptRun, link: str, at_ns: int) -> bool:
+    """Whether the time it stood still grew about then."""
+    notes = run.notes_of[link]
+    before = max((n.paused_ns for n in notes if n.time_ns <= at_ns - 2_000), default=0)
+    return max((n.paused_ns for n in notes if n.time_ns <= at_ns + 3_000), default=0) > before
+
+
+@pytest.mark.parametrize("name", ["victim", "deadlock", "cut"])
+def test_what_held_a_pause_on_is_who_stood_still_beside_it(
+    runs: dict[str, KeptRun], name: str
+) -> None:
+    """Looked at in twenty thousand instants."""
+    rows = paused(runs[name])
+    instants = [runs[name].end_ns * at / 20_000 for at in range(20_000)]
+    stood = {
+        row.name: {at for at, t in enumerate(instants) if any(a <= t < b for a, b in row.spans)}
+        for row in rows
+    }
+    for row in rows:
+        mine, switch = stood[row.name], row.name.partition(">")[2]
+        if len(mine) < 200:
+            continue
+        shares = {
+            other: len(mine & theirs) / len(mine)
+            for other, theirs in stood.items()
+            if other.startswith(f"{switch}>")
+        }
+        most = max(shares.values(), default=0.0)
+        assert row.held == pytest.approx(most if row.held_by else 0.0, abs=0.03)
+        assert row.held_by or most < 0.08
+        assert not row.held_by or shares[row.held_by] > most - 0.03
+    assert any(row.held_by and not row.cause for row in rows) or name != "deadlock"
 
 
 def test_no_pause_is_lost(runs: dict[str, KeptRun]) -> None:
@@ -175,7 +217,9 @@ def test_no_pause_is_lost(runs: dict[str, KeptRun]) -> None:
     assert sum(names[row.name] == 3 for row in rows) <= 1
     first = run.pauses[0].time_ns
     begin = max(0, first - 2000)
-    told = Counter(note.what for note in run.pauses if note.time_ns <= begin + 50_000)
+    zoom = Limits.of([run]).zoom
+    assert zoom is not None and zoom.begin_ns == begin and zoom.end_ns >= begin + 50_000
+    told = Counter(note.what for note in run.pauses if note.time_ns <= zoom.end_ns)
     signs = Counter(shape.tip[:4] for shape in drawing.shapes if " for class 3 at " in shape.tip)
     assert signs == {"XOFF": told["xoff"], "XON ": told["xon"]} and told["xoff"] > 20
 
@@ -189,8 +233,10 @@ def test_what_the_first_switch_holds_stands_against_xoff_and_xon(
     drawing = _drawn(run)["pauses"]
     first = min((note for note in run.pauses if note.what == "xoff"), key=lambda n: n.time_ns)
     switch = first.link.partition(">")[2]
-    begin = max(0, first.time_ns - 2000)
-    seen = [s for s in run.stocks if s.switch == switch and begin <= s.time_ns <= begin + 50_000]
+    zoom = Limits.of([run]).zoom
+    assert zoom is not None
+    begin, end = zoom.begin_ns, zoom.end_ns
+    seen = [s for s in run.stocks if s.switch == switch and begin <= s.time_ns <= end]
     lines = {
         dash: [tuple(map(float, at.split())) for at in str(s.style["d"])[1:].split("L")]
         for s in drawing.shapes
@@ -219,6 +265,9 @@ def test_directions_that_have_no_room_are_counted(runs: dict[str, KeptRun]) -> N
     assert len(rows) > 14
     texts = [shape.text for shape in _drawn(run)["pauses"].shapes]
     assert f"{len(rows) - 14} of {len(rows)} paused directions are not shown" in texts
+    whole = the_rest(run, run.end_ns)
+    assert whole is not None and whole.name == f"All {len(rows)} paused directions"
+    assert {row.name for row in rows} <= {shape.text for shape in whole.drawing.shapes}
 
 
 def test_a_message_is_as_long_as_it_took_and_says_what_it_is(runs: dict[str, KeptRun]) -> None:

@@ -352,13 +352,15 @@ def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
     assert limits.zoom.begin_ns == max(0, min(begun) - 2_000) and begun[0] != begun[1]
     switch = min(n for n in pair[0].pauses if n.what == "xoff").link.partition(">")[2]
     heights = []
+    wide = limits.zoom.end_ns - limits.zoom.begin_ns
+    assert wide >= 50_000
     for run in (pair[0], late):
         drawing = climbing(run, limits.end_ns, limits.zoom)
         assert drawing is not None
         signs = [s for s in drawing.shapes if " for class 3 at " in s.tip]
         places = [float(re.findall(r"M(\S+) ", s.style["d"])[0]) for s in signs]
         since = [n.time_ns - limits.zoom.begin_ns for row in paused(run) for n in row.told]
-        wanted = [112 + (WIDTH - 36 - 112) * at / 50_000 for at in since if at <= 50_000]
+        wanted = [112 + (WIDTH - 36 - 112) * at / wide for at in since if at <= wide]
         assert sorted(places) == pytest.approx(sorted(wanted), abs=0.1) and wanted
         (fill,) = (s for s in drawing.shapes if s.style.get("fill") == "queue-fill")
         heights.append([float(y) for _, y in re.findall(r"([\d.]+) ([\d.]+)", fill.style["d"])])
@@ -369,7 +371,7 @@ def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
         max(
             stock.queue_bytes
             for stock in run.stocks
-            if stock.switch == switch and 0 <= stock.time_ns - limits.zoom.begin_ns <= 50_000
+            if stock.switch == switch and 0 <= stock.time_ns - limits.zoom.begin_ns <= wide
         )
         for run in (pair[0], late)
     ]

@@ -4,29 +4,38 @@
     spine1>leaf1        ▼███▽  ▼██      XOFF, standing still, XON
     leaf2>spine1          ↘▼████        an arrow from row to row: the first pause climbs on
 
-Above the first 50 us from the first pause on, below the whole run; of runs that are compared both
-have axes in common.
+Above, from the first pause on, until all that followed it stood still; below the whole run. Of runs
+that are compared both have axes in common.
+
+A pause has two kinds of causes: what led to its beginning, and what held it on: a direction stands
+still for longer while that by which its packets would go on does.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from lab.results.outcome import PauseNote
 from lab.scenario.memory import Memory
-from params.quantity import NANOSECONDS, duration, plural, size
+from params.quantity import NANOSECONDS, duration, percent, plural, size
 from views.report.kept import KeptRun
 from views.report.moments import draw_events, room_for_events
 from views.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
+from views.report.parts import Unfolded
 from views.report.suspects import circle, waiting
 from views.report.svg import FONT, WIDTH, Drawing, Line, Scale, apart, linear, x_axis
 
 _LEFT, _RIGHT, _AXIS = 112.0, WIDTH - 36, 32.0
-_ZOOM_NS = 50_000
-_BEFORE_NS = 2_000  # of the zoom: before the first pause
+_ZOOM_NS = 50_000  # at least
+_BEFORE_NS = 2_000  # of the zoom: before the first pause; and what notes may be off by
 _MOST_ROWS = 14
+_MOST_EVER = 200  # of those, unfolded
 _ROW, _QUEUE = 18.0, 54.0
+_MOST_HELD = 3  # told in words
+_LEAST_HELD = 0.05  # of a row's time: less is not told
 _MOST_SIGNS = 400  # of XOFF and XON: more than anybody could tell apart
 
 Span = tuple[float, float]
@@ -37,28 +46,41 @@ class Zoom:
     """The first pauses, to the nanosecond: of several runs the same stretch of time and scale."""
 
     begin_ns: int
+    end_ns: int
     most_bytes: float  # that a port of the first switch that paused anyone held, or might
 
     @classmethod
     def of(cls, runs: Sequence[KeptRun]) -> Zoom | None:
         """For all of them; nothing if none noted pauses one by one, or all are as short as it."""
         began = [(run, first) for run in runs if (first := _first(run))]
-        if not began or max(run.end_ns for run in runs) <= 2 * _ZOOM_NS:
+        if not began:
             return None
         begin = max(0, min(first.time_ns for _, first in began) - _BEFORE_NS)
-        held = [_Held.of(run, first, begin) for run, first in began]
-        return cls(begin, max((each.most for each in held if each), default=1.0))
-
-    @property
-    def end_ns(self) -> int:
-        """When it ends."""
-        return self.begin_ns + _ZOOM_NS
+        climbed = max(_climbed(run) for run, _ in began) - begin
+        end = begin + max(_ZOOM_NS, math.ceil(1.05 * climbed))
+        if max(run.end_ns for run in runs) <= 2 * (end - begin):
+            return None
+        held = [_Held.of(run, first, begin, end) for run, first in began]
+        return cls(begin, end, max((each.most for each in held if each), default=1.0))
 
 
 def _first(run: KeptRun) -> PauseNote | None:
     """The first frame that told anyone to stand still."""
     told = (note for note in run.pauses if note.what == "xoff")
     return min(told, key=lambda note: (note.time_ns, note.link), default=None)
+
+
+def _climbed(run: KeptRun) -> float:
+    """When the last stood still of those that the first pause led to, one by the other, before it
+    was over."""
+    until: dict[str, float] = {}  # who stood still first, or because of these: until when
+    last = 0.0
+    for row in paused(run):
+        if not until or row.first_ns <= until.get(row.cause, -1):
+            first = row.spans or _told_spans(row, float("inf"))
+            until[row.name] = merge(first, _ZOOM_NS)[0][1]
+            last = max(last, row.first_ns)
+    return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +93,14 @@ class _Held:
     xon: Line
 
     @classmethod
-    def of(cls, run: KeptRun, first: PauseNote, begin_ns: int) -> _Held | None:
+    def of(cls, run: KeptRun, first: PauseNote, begin_ns: int, end_ns: int) -> _Held | None:
         """Of the switch that paused somebody first; of a host nobody knows."""
         switch = _to(first.link)
         mine = [
             stock
             for stock in run.stocks
             if (stock.switch, stock.priority) == (switch, first.priority)
-            and begin_ns <= stock.time_ns <= begin_ns + _ZOOM_NS
+            and begin_ns <= stock.time_ns <= end_ns
         ]
         if not mine:
             return None
@@ -107,6 +129,13 @@ class Row:
     told: tuple[PauseNote, ...]  # one by one, as far as these were noted
     cause: str = ""  # the direction whose pause led to its first; none: its own queue did
     depth: int = 0  # how many pauses led to it, one by the other
+    held_by: str = ""  # the direction whose standing still kept it longest from going on
+    held: float = 0.0  # for which share of its time
+
+    @property
+    def stood_ns(self) -> float:
+        """How long, in all."""
+        return sum(end - begin for begin, end in self.spans)
 
     @property
     def first_ns(self) -> float:
@@ -139,21 +168,51 @@ def _ordered(rows: Iterable[Row]) -> list[Row]:
     waiting_ = [(row, "", 0) for row in reversed(below.get("", ()))]
     while waiting_:
         row, cause, depth = waiting_.pop()
-        ordered.append(replace(row, cause=cause, depth=depth))
+        held, held_by = _held_on(row, by_start.get(_to(row.name), ()))
+        placed = replace(row, cause=cause, depth=depth, held=held, held_by=held_by)
+        ordered.append(placed)
         waiting_ += [(each, row.name, depth + 1) for each in reversed(below.get(row.name, ()))]
     return ordered
 
 
 def _cause(row: Row, candidates: Iterable[Row]) -> str:
-    """Of the directions from the switch that a row leads to: the one last told to stand still
-    before the row was."""
+    """Of the directions from the switch that a row leads to, and that stood still when the row had
+    to: the one that was told so last."""
     earlier = [
-        (note.time_ns, each.name)
+        (begin, each.name)
         for each in candidates
-        for note in each.told
-        if note.what == "xoff" and note.time_ns < row.first_ns and row.told
+        for begin, end in _told_spans(each, float("inf"))
+        if begin < row.first_ns <= end and row.told and _stood_at(each, row.first_ns)
     ]
     return max(earlier)[1] if earlier else ""
+
+
+def _stood_at(row: Row, time_ns: float) -> bool:
+    """Whether it did, as it was noted: a pause also ends by itself, and by a watchdog."""
+    near = (begin - _BEFORE_NS <= time_ns <= end + _BEFORE_NS for begin, end in row.spans)
+    return any(near) or not row.spans
+
+
+def _held_on(row: Row, candidates: Iterable[Row]) -> tuple[float, str]:
+    """The largest share of a row's time in which one of the directions that its packets go on by
+    stood still, and which that is; a little is nothing."""
+    if not row.stood_ns:
+        return 0.0, ""
+    shares = [(_common_ns(row.spans, each.spans) / row.stood_ns, each.name) for each in candidates]
+    return max((each for each in shares if each[0] >= _LEAST_HELD), default=(0.0, ""))
+
+
+def _common_ns(ours: Sequence[Span], theirs: Sequence[Span]) -> float:
+    """For how long both stood still; each in order of time, and apart."""
+    common, at = 0.0, 0
+    for begin, end in ours:
+        while at < len(theirs) and theirs[at][1] <= begin:
+            at += 1
+        for other in islice(theirs, at, None):
+            if other[0] >= end:
+                break
+            common += min(end, other[1]) - max(begin, other[0])
+    return common
 
 
 def _to(direction: str) -> str:
@@ -185,12 +244,14 @@ def merge(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
     return merged
 
 
-def climbing(run: KeptRun, end_ns: float, zoom: Zoom | None) -> Drawing | None:
-    """The drawing."""
+def climbing(
+    run: KeptRun, end_ns: float, zoom: Zoom | None, most: int = _MOST_ROWS
+) -> Drawing | None:
+    """The drawing, of so many rows at most."""
     rows = paused(run)
     if not rows:
         return None
-    shown = _chosen(rows, waiting(run))
+    shown = _chosen(rows, waiting(run), most)
     drawing = Drawing(0, _told(run, rows))
     y = 4.0
     first = _first(run)
@@ -215,16 +276,24 @@ def climbing(run: KeptRun, end_ns: float, zoom: Zoom | None) -> Drawing | None:
     return drawing
 
 
-def _chosen(rows: Sequence[Row], first: Collection[str]) -> list[Row]:
+def the_rest(run: KeptRun, end_ns: float) -> Unfolded | None:
+    """All directions over the whole run, where the drawing has no room for them."""
+    count = len(paused(run))
+    drawing = climbing(run, end_ns, None, _MOST_EVER) if count > _MOST_ROWS else None
+    said = "All" if count <= _MOST_EVER else f"{_MOST_EVER} of"
+    return Unfolded(f"{said} {count} paused directions", drawing) if drawing else None
+
+
+def _chosen(rows: Sequence[Row], first: Collection[str], most: int) -> list[Row]:
     """As many as there is room for: these first, then those that stood longest of each depth, with
     what led to them."""
-    if len(rows) <= _MOST_ROWS:
+    if len(rows) <= most:
         return list(rows)
     by_depth: dict[int, list[Row]] = {}
     for row in rows:
         by_depth.setdefault(row.depth, []).append(row)
     for each in by_depth.values():
-        each.sort(key=lambda row: (-sum(end - begin for begin, end in row.spans), row.name))
+        each.sort(key=lambda row: (-row.stood_ns, row.name))
     wanted = [rows[0], *(row for row in rows if row.name in first)]
     for rank in range(len(rows)):
         wanted += [each[rank] for each in by_depth.values() if rank < len(each)]
@@ -234,7 +303,7 @@ def _chosen(rows: Sequence[Row], first: Collection[str]) -> list[Row]:
         chain = [row]
         while row.name not in first and chain[0].cause:
             chain.insert(0, of_name[chain[0].cause])
-        if len(kept.keys() | {each.name for each in chain}) <= _MOST_ROWS:
+        if len(kept.keys() | {each.name for each in chain}) <= most:
             kept |= dict.fromkeys(each.name for each in chain)
     return [row for row in rows if row.name in kept]
 
@@ -242,17 +311,19 @@ def _chosen(rows: Sequence[Row], first: Collection[str]) -> list[Row]:
 def _told(run: KeptRun, rows: Sequence[Row]) -> str:
     """What the picture shows, in words."""
     first = min(rows, key=lambda row: row.first_ns)
-    longest = max(rows, key=lambda row: sum(end - begin for begin, end in row.spans))
-    stood = sum(end - begin for begin, end in longest.spans)
+    longest = max(rows, key=lambda row: row.stood_ns)
     said = (
         f"{plural(len(rows), 'direction')} stood still, each below the one whose pause led to it: "
         f"first {first.name} at {duration(first.first_ns)}, longest {longest.name}, for "
-        f"{duration(stood)} of {duration(run.end_ns)}"
+        f"{duration(longest.stood_ns)} of {duration(run.end_ns)}"
     )
     alone = sum(not row.cause for row in rows)
     deepest = max(row.depth for row in rows)
     if deepest:
         said += f"; {alone} began by themselves, and up to {deepest} others in a row followed"
+    own = [row for row in rows if row.held_by and not row.cause]
+    for row in sorted(own, key=lambda row: -row.stood_ns)[:_MOST_HELD]:
+        said += f"; {row.name} {percent(row.held)} of its time while {row.held_by} did"
     ring = circle(run)
     return said + (f"; a deadlock: {' waits for '.join(ring)}." if ring else ".")
 
@@ -263,13 +334,13 @@ def _zoomed(
     """The first pauses, to the nanosecond; where the axis ends."""
     begin, end = zoom.begin_ns, zoom.end_ns
     time = Scale(begin, end, _LEFT, _RIGHT)
-    said = f"the first {duration(_ZOOM_NS)} of pauses"
+    said = f"the first {duration(end - begin)} of pauses"
     if first.time_ns > end:
         said += f"; here the first was at {duration(first.time_ns)}"
     drawing.text(0, y + 10, said, class_="strong")
     y += 16
     top = y
-    held = _Held.of(run, first, begin)
+    held = _Held.of(run, first, begin, end)
     height = (_QUEUE if held else 0) + _ROW * len(shown)
     x_axis(drawing, time, top + height, "time", NANOSECONDS, top=top)
     if held:
@@ -286,11 +357,7 @@ def _zoomed(
         inside = [note for note in row.told if begin <= note.time_ns <= end]
         cause = of_name.get(row.cause)
         if cause and begin <= row.first_ns <= end:
-            before = max(
-                note.time_ns
-                for note in cause.told
-                if note.what == "xoff" and note.time_ns < row.first_ns
-            )
+            before = max(start for start, _ in _told_spans(cause, end) if start < row.first_ns)
             start = time(max(begin, before)), tops[cause.name] + 13
             head = time(row.first_ns), tops[row.name] + 1
             tip = f"{cause.name} stood still, so {row.name} had to"
@@ -358,15 +425,23 @@ def _track(
         if begin < min(end, time.high) and until > time.low
     ]
     boxes = [(time(a), y + 3, max(0.4, time(b) - time(a)), 10.0) for a, b in inside]
-    drawing.boxes(boxes, fill=PAUSE, tip=f"{row.name} stood still")
-    drawing.text(5.0 * min(3, row.depth), y + 12, row.name, class_="tick")
+    drawing.boxes(boxes, fill=PAUSE, tip=_tip(row))
+    drawing.text(5.0 * min(3, row.depth), y + 12, row.name, class_="tick", tip=_tip(row))
     if not row.cause:
-        _start(drawing, _LEFT - 6, y + 8)
+        _start(drawing, _LEFT - 6, y + 8, is_held=bool(row.held_by))
 
 
-def _start(drawing: Drawing, x: float, y: float) -> None:
-    """That no pause led to a row's."""
-    drawing.add("circle", cx=x, cy=y, r=3, fill=PAPER, stroke=INK, stroke_width=1.4)
+def _tip(row: Row) -> str:
+    """Why it stood still."""
+    began = f"after {row.cause} had to" if row.cause else "because a queue grew"
+    held = f", and {percent(row.held)} of its time while {row.held_by} did" if row.held_by else ""
+    return f"{row.name} stood still {began}{held}"
+
+
+def _start(drawing: Drawing, x: float, y: float, *, is_held: bool) -> None:
+    """That no pause led to a row's, and whether one held it on."""
+    fill = INK if is_held else PAPER
+    drawing.add("circle", cx=x, cy=y, r=3, fill=fill, stroke=INK, stroke_width=1.4)
 
 
 def _sign(drawing: Drawing, x: float, y: float, note: PauseNote) -> None:
@@ -390,8 +465,12 @@ def _key(drawing: Drawing, y: float, *, has_arrows: bool) -> float:
         drawing.arrow(x + 120, y - 8, x + 136, y + 1, INK, stroke_width=1.2)
         drawing.text(x + 142, y, "one led to the next")
     y += FONT + 4
-    _start(drawing, 5, y - 4)
-    drawing.text(
-        14, y, "no pause led to it: a queue began; dashed: faults, watchdogs", class_="tick"
-    )
+    for x, is_held, text in (
+        (5, False, "a queue began it"),
+        (165, True, "and another's pause held it on"),
+    ):
+        _start(drawing, x, y - 4, is_held=is_held)
+        drawing.text(x + 9, y, text, class_="tick")
+    y += FONT + 2
+    drawing.text(0, y, "dashed: faults, watchdogs", class_="tick")
     return y

@@ -124,6 +124,7 @@ class Panel:
     moments: str = ""  # what it was like over time, for the script
     parts: Sequence[Unfolded] = ()  # instead of a drawing: one is unfolded at a time,
     first: int = 0  # this one before anybody asks
+    more: Unfolded | None = None  # what there is beside the drawing, for who asks
 
     @property
     def scripted(self) -> bool:
@@ -198,7 +199,9 @@ def figure(panel: Panel, level: int) -> str:
     return (
         f"<figure{colour}>{heading(level, panel.title)}"
         + (paragraph(panel.caption, "caption") if panel.caption else "")
-        + f"{drawing}{moments}{_parts(panel)}</figure>"
+        + f"{drawing}{moments}{_parts(panel)}"
+        + (folded(panel.more.name, panel.more.drawing.render()) if panel.more else "")
+        + "</figure>"
     )
 
 

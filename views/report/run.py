@@ -15,6 +15,7 @@ from lab.scenario.lists import lists_of
 from params.quantity import duration, percent, size
 from views.report import page, words
 from views.report.again import KEPT_AS, command, made_from, needs_file
+from views.report.climbing import the_rest
 from views.report.differences import since_shipped
 from views.report.figures import PICTURES
 from views.report.kept import KeptRun, read_run
@@ -148,6 +149,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             "below the one whose pause led to it; XOFF and XON are 802.1Qbb's. A packet that would "
             "lift what a port holds beyond XOFF has its sender stopped.",
             instead="No direction stood still.",
+            more=the_rest(run, limits.end_ns),
         ),
         Panel(
             "A buffer and its thresholds",
