@@ -54,7 +54,7 @@ DROP_REASONS = (
     "no_next_hop",
     "buffer_full",
     "headroom_full",
-    "pause_storm",
+    "watchdog",
     "port_down",
     "injected_loss",
     "denied",

@@ -350,7 +350,7 @@ control pause_review(inout metadata_t meta, inout standard_metadata_t standard_m
         }
         leave();
         if (stuck == stuck_t.DROP) {
-            meta.drop_reason = drop_reason_t.PAUSE_STORM;
+            meta.drop_reason = drop_reason_t.WATCHDOG;
         }
     }
 }

@@ -88,7 +88,7 @@ enum bit<8> drop_reason_t {
     NO_NEXT_HOP   = 6,    // the route names a group or neighbour that does not exist
     BUFFER_FULL   = 7,    // a lossy packet over its queue's share of the buffer
     HEADROOM_FULL = 8,    // a lossless packet whose sender was paused too late
-    PAUSE_STORM   = 9,    // its queue is stuck behind a pause, and the watchdog drops
+    WATCHDOG      = 9,    // its queue is stuck behind a pause, and the watchdog drops
     PORT_DOWN     = 10,   // no living way on
     INJECTED_LOSS = 11,   // lost on purpose
     DENIED        = 12,   // by the access list

@@ -287,7 +287,7 @@ def deadlock(run: Runner) -> Figures:
     arrived = locked.result["flows"]["completed"]
     yield "no watchdog", f"after 20 ms {arrived} of {locked.result['flows']['count']} arrived"
     assert arrived < locked.result["flows"]["count"]
-    assert locked.drops.get("pause_storm", 0) == 0
+    assert locked.drops.get("watchdog", 0) == 0
     circle = {"spine1>leaf2", "leaf2>spine2", "spine2>leaf4", "leaf4>spine1"}
     paused = locked.result["pfc"]["by_link"]
     stood = {name: paused[name]["paused_ns"] / locked.result["duration_ns"] for name in circle}
@@ -297,7 +297,7 @@ def deadlock(run: Runner) -> Figures:
     broken = run("deadlock")
     storms = broken.result["pfc"]["storms"]
     yield "watchdog named", ", ".join(f"{name} ({times})" for name, times in storms.items())
-    yield "at the price of", f"{broken.drops['pause_storm']:,} packets; all messages arrived"
+    yield "at the price of", f"{broken.drops['watchdog']:,} packets; all messages arrived"
     assert circle & set(storms)
     assert len(broken.times_ns) == broken.result["flows"]["count"]
 

@@ -5,7 +5,7 @@ from tests.fabric.testbed import Testbed
 from topologies import Fabric, Node, NodeKind
 
 FRAME = 1100
-LOSSLESS, PAUSE_STORM = 3, 9
+LOSSLESS, WATCHDOG = 3, 9
 CLOCKWISE = 2  # the port towards the next leaf of the ring; 1 is the host's
 
 
@@ -85,7 +85,7 @@ def test_the_watchdog_detects_names_and_breaks_it() -> None:
     accused = {name: ports for name, ports in named.items() if ports}
     assert accused
     assert all(ports == towards_next[name] for name, ports in accused.items())
-    assert set(bed.drops()) == {"pause_storm"}
+    assert set(bed.drops()) == {"watchdog"}
     bed.check_accounts()
 
     # And the ring is as good as new.

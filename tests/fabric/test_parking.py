@@ -141,4 +141,4 @@ def test_parked_packets_keep_the_watchdog_awake() -> None:
     assert leaf.counter("pause_storms", queue) == 0
     bed.network.run(400_000)
     assert leaf.counter("pause_storms", queue) == 1
-    assert bed.drops() == {"pause_storm": 5}
+    assert bed.drops() == {"watchdog": 5}

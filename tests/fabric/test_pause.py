@@ -18,7 +18,7 @@ from topologies import leaf_spine
 RATE = 100_000_000_000
 FRAME = 1100
 LOSSLESS = 3
-HEADROOM_FULL, PAUSE_STORM = 8, 9
+HEADROOM_FULL, WATCHDOG = 8, 9
 
 
 def settings(**changes: object) -> Settings:
@@ -429,7 +429,7 @@ class Stuck:
 
     @property
     def dropped(self) -> int:
-        return self.leaf.dropped(PAUSE_STORM)
+        return self.leaf.dropped(WATCHDOG)
 
 
 @pytest.mark.parametrize("seed", range(8))

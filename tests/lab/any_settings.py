@@ -30,7 +30,7 @@ from tests.lab.simulated import run_of
 
 # Drops that say nothing of pauses: frames that are used up whoever they were for, what a table
 # forbids, and what the watchdog was told to do.
-_OTHERWISE = frozenset(("foreign_pause", "foreign_credit", "denied", "pause_storm"))
+_OTHERWISE = frozenset(("foreign_pause", "foreign_credit", "denied", "watchdog"))
 
 
 def complaints(case: Drawn, result: Result) -> Iterator[str]:

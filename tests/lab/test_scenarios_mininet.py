@@ -120,13 +120,13 @@ def check_victim_flow(result: Result) -> None:
 
 
 def check_pfc_storm(result: Result) -> None:
-    assert result.drops.by_reason["pause_storm"] > 100
+    assert result.drops.by_reason["watchdog"] > 100
     others = [f"h{number}>leaf{(number + 1) // 2}" for number in range(3, 9)]
     assert sum(result.pfc.by_link[link].paused_ns for link in others) > 1_000_000
 
 
 def check_deadlock(result: Result) -> None:
-    assert result.drops.by_reason["pause_storm"] > 10
+    assert result.drops.by_reason["watchdog"] > 10
     assert result.flows.fct_ns is not None
     assert result.flows.fct_ns.max > 1_000_000  # a tenth of it without the circle
 

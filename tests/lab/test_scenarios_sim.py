@@ -237,7 +237,7 @@ def test_pfc_storm(run: RunScenario) -> None:
         for changes in (("faults=[]",), (), ("pfc.watchdog_ns=0",))
     )
     assert calm.drops.total == unwatched.drops.total == 0
-    assert set(watched.drops.by_reason) == {"pause_storm"}
+    assert set(watched.drops.by_reason) == {"watchdog"}
     assert watched.drops.by_switch["leaf1"] > 0.98 * watched.drops.total
     assert watched.flows.failed == 0
     assert paused(watched, *others) > 1.5 * paused(calm, *others)
@@ -250,7 +250,7 @@ def test_deadlock(run: RunScenario) -> None:
     for_good = run("deadlock", "pfc.watchdog_ns=0", "limit_ns=20ms").result
     sound = run("deadlock", "faults=[]").result
     assert broken.flows.failed == 0
-    assert set(broken.drops.by_reason) == {"pause_storm"}
+    assert set(broken.drops.by_reason) == {"watchdog"}
     assert for_good.flows.completed == 0
     assert for_good.drops.total == 0
     circle = ("spine1>leaf2", "leaf2>spine2", "spine2>leaf4", "leaf4>spine1")
@@ -608,7 +608,7 @@ def test_dragonfly(run: RunScenario) -> None:
     assert min(use[link] for link in full) > 0.9
     assert max(use[f"{a}>{b}"] for a, b in (("leaf2", "leaf8"), ("leaf5", "leaf11"))) < 0.02
     stuck = run("dragonfly", "buffer.bytes=4MB", "pfc.watchdog_ns=1ms").result
-    assert stuck.drops.by_reason["pause_storm"] > 0
+    assert stuck.drops.by_reason["watchdog"] > 0
     assert stuck.pfc.storms
     spread = run("dragonfly", "traffic={kind: all-pairs}").result
     assert spread.pfc.xoff_frames == 0

@@ -396,7 +396,7 @@ REASONS = {
     "port_down": "towards a port whose link was down",
     "no_next_hop": "every way to the destination was down",
     "receive_buffer_full": "at a host that takes less than its link brings",
-    "pause_storm": "given up by the watchdog behind an endless pause",
+    "watchdog": "given up by the watchdog, behind a pause that did not end",
     "ttl_expired": "went round in circles",
     "no_route": "to nowhere",
     "denied": "forbidden by the access list",
