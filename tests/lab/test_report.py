@@ -334,6 +334,24 @@ def test_headroom_is_that_of_all_classes_together(runs: dict[str, Path]) -> None
     assert texts[texts.index("headroom") + 1] == f"peak {size(2 * most)}"
 
 
+def test_what_was_switched_on_and_did_nothing_is_named(tmp_path: Path) -> None:
+    """Three congestion controls with the same figures leave nobody wondering why."""
+    on = {
+        "transport.cc=dcqcn": ("ecn.enabled=true", "transport.cc=dcqcn"),
+        "trim": ("trim.enabled=true", "trim.classes=[0]"),
+        "link.llr": ("link.llr=selective",),
+        "loss": ("loss.rate=0.0000001",),
+        "int": ("int.share=0.0000001",),
+    }
+    changes = [change for each in on.values() for change in each]
+    told = story(read_run(simulate("hello", *changes, out=tmp_path / "idle").out))
+    said = told.partition("Switched on, and without effect: ")[2]
+    assert [name for name in on if f"{name} (" not in said] == []
+    busy = ("transport.cc=dcqcn", "ecn.enabled=true", "ecn.kmin=5KB", "ecn.kmax=10KB")
+    told = story(read_run(simulate("incast", *busy, out=tmp_path / "busy").out))
+    assert "without effect" not in told
+
+
 def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
     runs: dict[str, Path],
 ) -> None:

@@ -442,17 +442,22 @@ def drops(run: KeptRun, limits: Limits) -> Drawing | None:
 
 def uplinks(run: KeptRun) -> dict[Node, dict[str, int]]:
     """By switch that has a choice, and more to send up than acknowledgements: bytes by each way."""
+    return {switch: ways for switch, ways in _upward(run).items() if len(ways) > 1}
+
+
+def lone_uplinks(run: KeptRun) -> list[Node]:
+    """Switches that had more to send up than acknowledgements, and one way."""
+    return [switch for switch, ways in _upward(run).items() if len(ways) == 1]
+
+
+def _upward(run: KeptRun) -> dict[Node, dict[str, int]]:
     sent = {use.name: use.bytes for use in run.result.links}
     found: dict[Node, dict[str, int]] = {}
     for link in living(run, run.fabric.links):
         if link.a.kind is not NodeKind.HOST:
             found.setdefault(link.a, {})[link.up.partition(">")[2]] = sent[link.up]
     least = max(1, _WORTH_SHARING * run.result.flows.bytes)
-    return {
-        switch: ways
-        for switch, ways in found.items()
-        if len(ways) > 1 and sum(ways.values()) >= least
-    }
+    return {switch: ways for switch, ways in found.items() if sum(ways.values()) >= least}
 
 
 def balance(run: KeptRun) -> Drawing | None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from lab.results.cautions import cautions
 from lab.results.result import Drops, Result
 from lab.scenario.model import remarks
 from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptRun
-from views.report.plots import REASONS, uplinks
+from views.report.plots import REASONS, lone_uplinks, uplinks
 from views.report.suspects import circle, congested, dead_cables, storming, straggler, victims
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _HARDLY = 1.1  # times as long as alone
+_LONG = 0.1  # of a run, from which on a silence is told
+_MOST_NAMED = 4
 _EQUAL = 1.02  # times as much, below which it is the same
 _UNEVEN = 1.25  # times its even share, from which on a way is overloaded
 
@@ -30,6 +33,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     yield from remarks(result.scenario)
     yield from _completion(run)
     yield from _losses(result)
+    yield from _silence(run)
     yield from _cables(run)
     yield from _pauses(run)
     yield from _suspects(run)
@@ -38,6 +42,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     yield from _telemetry(result)
     yield from _balance(run)
     yield from _job(result)
+    yield from _idle(result)
     yield from cautions(result)
     if not result.fidelity.ok:
         yield f"Do not trust these figures: {result.fidelity.note}."
@@ -100,6 +105,22 @@ def _losses(result: Result) -> Iterator[str]:
             + (f"{number(share)} times" if share > 1 else percent(share) + " of")
             + " what there was to send"
             + (f", and waited for {plural(roce.timeouts, 'timeout')}." if roce.timeouts else ".")
+        )
+
+
+def _silence(run: KeptRun) -> Iterator[str]:
+    """The longest time in which no link carried anything, if that was for want of a time-out."""
+    moved = sorted({
+        note.time_ns
+        for notes in run.notes_of.values()
+        for before, note in pairwise(notes)
+        if note.bytes > before.bytes
+    })  # fmt: skip
+    longest = max(pairwise(moved), key=lambda pair: pair[1] - pair[0], default=None)
+    if longest and run.result.roce.timeouts and longest[1] - longest[0] > _LONG * run.end_ns:
+        yield (
+            f"From {duration(longest[0])} to {duration(longest[1])} nothing was under way: "
+            "adapters waited for time-outs."
         )
 
 
@@ -252,11 +273,16 @@ def _balance(run: KeptRun) -> Iterator[str]:
     if worst is None:
         return
     excess, switch_, way, share, count = worst
+    lone = lone_uplinks(run)
     if excess >= _UNEVEN:
         yield (
             f"Load was uneven: {switch_} sent {percent(share)} of its upward bytes by {way}, "
             f"where an even share is {percent(1 / count)}."
         )
+    elif lone:
+        few = len(lone) <= _MOST_NAMED
+        told = " and ".join(map(str, lone)) if few else f"{len(lone)} switches"
+        yield f"Every switch with a choice shared its upward traffic evenly; {told} had one way up."
     else:
         yield "Every switch shared its upward traffic evenly."
 
@@ -271,6 +297,25 @@ def _job(result: Result) -> Iterator[str]:
         )
     if result.gpu_utilisation:
         yield f"GPUs computed {percent(result.gpu_utilisation)} of the time."
+
+
+def _idle(result: Result) -> Iterator[str]:
+    """What was switched on and never had to do anything: without it the figures are the same."""
+    scenario = result.scenario
+    waits_for_marks = scenario.transport.control.hears_marks and scenario.ecn.enabled
+    idle = {
+        f"transport.cc={scenario.transport.cc} (no packet was marked, from ecn.kmin, "
+        f"{size(scenario.ecn.kmin)}, on)": waits_for_marks and not result.ecn.marked_packets,
+        "trim (every packet found room)": result.trim and not result.trim.cut_packets,
+        "link.llr (no link lost a frame)": result.llr and not result.llr.replayed_frames,
+        "loss (chance took no packet)": scenario.loss.rate
+        and not result.drops.by_reason.get("injected_loss"),
+        "int (no packet was chosen)": scenario.telemetry.share
+        and not (result.telemetry and result.telemetry.reports),
+    }
+    told = [what for what, is_idle in idle.items() if is_idle]
+    if told:
+        yield f"Switched on, and without effect: {'; '.join(told)}."
 
 
 def comparison(names: Sequence[str], runs: Sequence[KeptRun]) -> str:
