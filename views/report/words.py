@@ -31,6 +31,7 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     if result.ended:
         yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
     yield from remarks(result.scenario)
+    yield from _cluster(result)
     yield from _completion(run)
     yield from _losses(result)
     yield from _silence(run)
@@ -46,6 +47,27 @@ def _sentences(run: KeptRun) -> Iterator[str]:
     yield from cautions(result)
     if not result.fidelity.ok:
         yield f"Do not trust these figures: {result.fidelity.note}."
+
+
+def _cluster(result: Result) -> Iterator[str]:
+    """What its placement cost the jobs, and who waited for hosts."""
+    found = result.cluster
+    done = [job for job in found.jobs if job.slowdown] if found else []
+    if not found or not found.slowdown or not done:
+        return
+    worst = max(done, key=lambda job: job.slowdown or 0)
+    where = f"over {plural(worst.racks, 'rack')}"
+    yield (
+        f"Once they had their hosts, half of {plural(len(done), 'job')} took no more than "
+        f"{number(found.slowdown.p50)} times as long as alone, and {worst.name}, {where}, "
+        f"{number(worst.slowdown or 0)} times."
+    )
+    waited = max(found.jobs, key=lambda job: job.queued_ns or 0)
+    if waited.queued_ns and found.queued_ns:
+        yield (
+            f"For hosts half of them waited no longer than {duration(found.queued_ns.p50)}, and "
+            f"{waited.name} longest, {duration(waited.queued_ns)}."
+        )
 
 
 def _completion(run: KeptRun) -> Iterator[str]:
@@ -85,9 +107,12 @@ def _completion(run: KeptRun) -> Iterator[str]:
     ]
     if slowed:
         (most, worst), (least, best) = max(slowed), min(slowed)
+        slow = f"{number(least)} times" if least >= _HARDLY else "hardly at all"
         yield (
             f"Of its parts {worst} was slowed down most, {number(most)} times in the middle, and "
-            f"{best} least, {number(least)} times."
+            f"{best} least, {slow}."
+            if most >= _HARDLY
+            else "None of its parts was slowed down to speak of."
         )
 
 
@@ -149,10 +174,10 @@ def _pauses(run: KeptRun) -> Iterator[str]:
     notable = sum(pause.longest_ns / run.end_ns >= _NOTABLE for pause in pfc.by_link.values())
     sender, _, to = longest.partition(">")
     sent = plural(pfc.xoff_frames, "pause frame") if pfc.xoff_frames else "none, but hosts did"
+    others = f", and {plural(notable, 'direction')} for more than {percent(_NOTABLE)} of it"
     yield (
-        f"Switches sent {sent}; {sender} stood still longest, "
-        f"{percent(share)} of the time towards {to}, and {plural(notable, 'direction')} for more "
-        f"than {percent(_NOTABLE)} of it."
+        f"Switches sent {sent}; {sender} stood still longest, {percent(share)} of the time "
+        f"towards {to}{others if notable > 1 else ''}."
     )
 
 

@@ -25,18 +25,28 @@
 
 #define REFERENCE_NS 12000.0
 #define REFERENCE_BDP (100e9 / 8e9 * REFERENCE_NS)
-#define GAMMA 0.8          /* how hard a decrease is, */
-#define LEAST_FACTOR 0.5   /* and at most */
-#define AVERAGE_WEIGHT 0.0125
-#define NO_DELAY_NS 1000u
-#define FAIR 5.0           /* packets a round trip, when the queue drains already */
-#define PROPORTIONAL 4.0   /* packets a round trip, with an empty queue */
-#define ALWAYS 0.15        /* packets a round trip, whatever happens */
-#define FAST 0.25          /* of what is acknowledged */
-#define ADJUST_PACKETS 8.0
-#define QUICK_SHARE 8.0    /* quick adapt if less than this part of the most got through */
-#define QUICK_DELAY 4.0    /* targets of delay that count like a loss */
-#define MOST_BDPS 1.5
+
+struct parameters {
+    double gamma, least_factor, average_weight, fair, proportional, always, fast, adjust_packets;
+    double quick_share, quick_delay, most_bdps;
+    ns_t no_delay;
+};
+
+static const struct cc_parameter PARAMETERS[] = {
+    CC_SHARE(gamma, 0.8, "How hard the window is cut, by how far the average is above target,"),
+    CC_SHARE(least_factor, 0.5, "and what is left of it at least."),
+    CC_SHARE(average_weight, 0.0125, "How fast the average delay follows the newest one."),
+    CC_REAL(fair, 5, 0, 1000, "Packets a round trip it grows by while the queue drains already."),
+    CC_REAL(proportional, 4, 0, 1000, "Packets a round trip it grows by with an empty queue."),
+    CC_REAL(always, 0.15, 0, 1000, "Packets a round trip it grows by, whatever happens."),
+    CC_REAL(fast, 0.25, 0, 1000, "Fast increase: by which share of what is acknowledged it grows."),
+    CC_TIME(no_delay, 1000, 1, 1000000000, "Delays below are none, for fast increase."),
+    CC_REAL(adjust_packets, 8, 0.01, 1000000, "Packets over which increases are gathered."),
+    CC_REAL(quick_share, 8, 1, 1000000,
+            "Quick adapt: if less than one part in so many of the largest window got through."),
+    CC_REAL(quick_delay, 4, 0.01, 1000000, "Delays of so many targets count there like a loss."),
+    CC_REAL(most_bdps, 1.5, 0.01, 1000, "The largest window, in bandwidth-delay products."),
+};
 
 struct nscc {
     double inc, average, achieved, fast, received;
@@ -47,13 +57,15 @@ struct nscc {
 
 static struct nscc *of(struct cc *cc) { return (struct nscc *)cc->state; }
 
+static const struct parameters *given(const struct cc *cc) { return cc->parameters; }
+
 static double scale(const struct cc *cc) { return cc_bdp(&cc->link) / REFERENCE_BDP; }
 
 static void begin(struct cc *cc)
 {
     ns_t base = cc->link.base_rtt;
     of(cc)->target = cc->link.has_trimming ? base * 3 / 4 : base;
-    cc->most = MOST_BDPS * cc_bdp(&cc->link);
+    cc->most = given(cc)->most_bdps * cc_bdp(&cc->link);
     cc->window = cc->most;
     window_limit(cc);
 }
@@ -66,8 +78,8 @@ static bool quick_adapt(struct cc *cc, ns_t delay, bytes_t in_flight, ns_t now)
     if (now <= n->quick_at)
         return false;
     if (n->quick_at) {
-        bool in_trouble = n->trouble || (double)delay > QUICK_DELAY * (double)n->target;
-        adapts = in_trouble && n->achieved < cc->most / QUICK_SHARE && n->achieved < cc->window;
+        bool in_trouble = n->trouble || (double)delay > given(cc)->quick_delay * (double)n->target;
+        adapts = in_trouble && n->achieved < cc->most / given(cc)->quick_share && n->achieved < cc->window;
         if (adapts) {
             cc->window = n->achieved;
             n->ignore = (double)in_flight;
@@ -96,14 +108,14 @@ static void note_delay(struct cc *cc, ns_t delay, bool marked)
     struct nscc *n = of(cc);
     /* Late and not marked: a queue that drains, which says little about the next packets. */
     double counts = !marked && delay > n->target ? (double)cc->link.base_rtt / 4 : (double)delay;
-    n->average += AVERAGE_WEIGHT * (counts - n->average);
+    n->average += given(cc)->average_weight * (counts - n->average);
 }
 
 /* Whether the way was empty for a whole window. */
 static bool grows_fast(struct cc *cc, bytes_t acked, ns_t delay)
 {
     struct nscc *n = of(cc);
-    if (delay >= NO_DELAY_NS) {
+    if (delay >= given(cc)->no_delay) {
         n->increasing = false;
         n->fast = 0;
         return false;
@@ -112,7 +124,7 @@ static bool grows_fast(struct cc *cc, bytes_t acked, ns_t delay)
     if (!n->increasing && n->fast <= cc->window)
         return false;
     n->increasing = true;
-    cc->window += (double)acked * FAST * scale(cc);
+    cc->window += (double)acked * given(cc)->fast * scale(cc);
     return true;
 }
 
@@ -124,8 +136,8 @@ static void decrease(struct cc *cc, ns_t now)
     n->fast = 0;
     if (n->average <= target || now - n->decreased_at <= cc->link.base_rtt)
         return;
-    double factor = 1 - GAMMA * (n->average - target) / n->average;
-    cc->window *= factor < LEAST_FACTOR ? LEAST_FACTOR : factor;
+    double factor = 1 - given(cc)->gamma * (n->average - target) / n->average;
+    cc->window *= factor < given(cc)->least_factor ? given(cc)->least_factor : factor;
     n->decreased_at = now;
 }
 
@@ -134,7 +146,7 @@ static void adjust(struct cc *cc, ns_t now)
     struct nscc *n = of(cc);
     cc->window += n->inc / cc->window;
     if (now - n->adjusted_at >= cc->link.base_rtt) {
-        cc->window += ALWAYS * (double)cc->link.packet * scale(cc);
+        cc->window += given(cc)->always * (double)cc->link.packet * scale(cc);
         n->adjusted_at = now;
     }
     n->inc = n->received = 0;
@@ -160,12 +172,12 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
     if (marked && delay >= n->target)
         decrease(cc, now);
     else if (!marked && delay >= n->target)
-        n->inc += FAIR * packet * a * (double)acked;
+        n->inc += given(cc)->fair * packet * a * (double)acked;
     else if (!marked && !grows_fast(cc, acked, delay))
-        n->inc += PROPORTIONAL * packet * a * (target / REFERENCE_NS) *
+        n->inc += given(cc)->proportional * packet * a * (target / REFERENCE_NS) *
                   (1 - (double)delay / target) * (double)acked;
     window_limit(cc);
-    if (n->received > ADJUST_PACKETS * packet || now - n->adjusted_at > cc->link.base_rtt)
+    if (n->received > given(cc)->adjust_packets * packet || now - n->adjusted_at > cc->link.base_rtt)
         adjust(cc, now);
     window_limit(cc);
 }
@@ -202,6 +214,8 @@ static void sent(struct cc *cc, bytes_t size, bytes_t in_flight, ns_t now)
 
 const struct cc_ops cc_nscc = {
     .bytes = sizeof(struct nscc),
+    .parameters = PARAMETERS,
+    .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .begin = begin,
     .acked = acked,
     .cut = cut,

@@ -13,7 +13,15 @@
  */
 #include "cc.h"
 
-#define FIRST_BDPS 1.5
+struct parameters {
+    double first_bdps;
+};
+
+static const struct cc_parameter PARAMETERS[] = {
+    CC_REAL(first_bdps, 1.5, 0.01, 1000,
+            "What a sender has before any grant, in bandwidth-delay products; a packet at least."),
+};
+
 enum { UNIT = 256 };
 
 struct rccc {
@@ -22,7 +30,7 @@ struct rccc {
 
 static void begin(struct cc *cc)
 {
-    double first = FIRST_BDPS * cc_bdp(&cc->link);
+    double first = ((const struct parameters *)cc->parameters)->first_bdps * cc_bdp(&cc->link);
     if (first < (double)cc->link.packet)
         first = (double)cc->link.packet;
     cc->window = cc->most = first;
@@ -62,6 +70,8 @@ static uint32_t target(const struct cc *cc, bytes_t backlog)
 
 const struct cc_ops cc_rccc = {
     .bytes = sizeof(struct rccc),
+    .parameters = PARAMETERS,
+    .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .begin = begin,
     .sent = sent,
     .may_send = may_send,
