@@ -13,6 +13,7 @@ from views.report import Comparison, KeptRun, read_run
 from views.report.messages import messages
 from views.report.plots import Limits, balance, drops, queues, uplinks
 from views.report.suspects import circle, dead_cables, straggler, victims
+from views.report.svg import WIDTH
 from views.report.words import comparison, story
 
 SMALL = ("traffic.bytes=400KB", "buffer.bytes=600KB")
@@ -86,15 +87,18 @@ def test_the_verdict_is_that_of_the_figures(runs: dict[str, KeptRun]) -> None:
 def test_side_by_side_the_same_length_means_the_same(runs: dict[str, KeptRun]) -> None:
     pair = [runs["lossy"], runs["paused"]]
     limits = Limits.of(pair)
-    longest = []
+    longest, broken = [], []
     for run in pair:
-        drawing = messages(run, limits.whole_ns)
+        drawing = messages(run, limits.end_ns)
         assert drawing is not None
+        broken.append("Broken off at the right" in drawing.render())
         boxes = re.findall(r"M([\d.]+) [\d.]+h([\d.]+)v", drawing.render())
         longest.append(max(float(x) + float(width) for x, width in boxes) - 50)
     ends = [max((f.start_ns or 0) + (f.fct_ns or 0) for f in run.flows) for run in pair]
     assert ends[0] > 4 * ends[1]
-    assert longest[0] / longest[1] == pytest.approx(ends[0] / ends[1], rel=0.05)
+    wide = WIDTH - 8 - 50
+    assert broken == [True, False] and longest[0] == pytest.approx(wide, abs=0.7)
+    assert longest[1] / wide == pytest.approx(ends[1] / limits.end_ns, rel=0.05)
     told = [queues(run, limits) for run in pair]
     assert told[0] is not None and told[1] is not None
     assert "cut at " in told[0].render() and "cut at " not in told[1].render()

@@ -258,7 +258,10 @@ def climbing(
     if first and zoom:
         y = _zoomed(drawing, run, shown, first, zoom, y) + 12
     time = linear(end_ns, _LEFT, _RIGHT)
-    drawing.text(0, y + 10, f"the whole run, {duration(run.end_ns)}", class_="strong")
+    whole = duration(run.end_ns)
+    is_cut = run.end_ns > end_ns
+    said = f"the first {duration(end_ns)} of {whole}" if is_cut else f"the whole run, {whole}"
+    drawing.text(0, y + 10, said, class_="strong")
     y += 16 + room_for_events(run)
     bottom = y + _ROW * len(shown)
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=y)

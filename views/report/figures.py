@@ -33,7 +33,7 @@ PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] 
         "the share of messages complete within a time",
         lambda run, _: plots.completion_times([(run.result.scenario.name, run)]),
     ),
-    "messages": ("what each host did when", lambda run, limits: messages(run, limits.whole_ns)),
+    "messages": ("what each host did when", lambda run, limits: messages(run, limits.end_ns)),
     "cluster": ("which job had which hosts when", lambda run, _: cluster(run)),
     "balance": ("how upward traffic was shared", lambda run, _: plots.balance(run)),
     "drops": ("packets dropped, by reason", plots.drops),

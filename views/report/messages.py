@@ -64,8 +64,9 @@ class _Box:
     alone: float | None = None  # when it would have ended in an empty fabric, if much sooner
 
 
-def messages(run: KeptRun, whole_ns: float) -> Drawing | None:
-    """What each host sent, to whom, for what and how long; and what it computed."""
+def messages(run: KeptRun, end_ns: float) -> Drawing | None:
+    """What each host sent, to whom, for what and how long; and what it computed. What goes on for
+    longer than is drawn is broken off, and seen to be."""
     found = {flow.src for flow in run.flows if flow.fct_ns is not None}
     found |= {work.host for work in run.work}
     busy = [str(host) for host in run.fabric.hosts if str(host) in found]
@@ -76,7 +77,7 @@ def messages(run: KeptRun, whole_ns: float) -> Drawing | None:
     groups = _groups(run, shown) if note else {}
     rows = _Rows(run, frozenset(shown))
     left = _LEFT + (_LEAVES if groups else 0)
-    time = linear(whole_ns, left, _RIGHT)
+    time = linear(end_ns, left, _RIGHT)
     drawing = Drawing(0, _told(run, busy))
     top = _phases(drawing, run, rows, time)
     height = 22.0 if len(shown) <= 10 else 17.0 if len(shown) <= 16 else 14.0
@@ -100,6 +101,8 @@ def messages(run: KeptRun, whole_ns: float) -> Drawing | None:
         legend += FONT + 4
         _diamond(drawing, 10, legend - 4, 4.5)
         drawing.text(24, legend, f"{_ALONE}; N \N{MULTIPLICATION SIGN}: as many times as long")
+    if run.end_ns > time.high:
+        note = [f"Broken off at the right: the whole run lasts {duration(run.end_ns)}.", *note]
     for line in note:
         legend += FONT + 4
         drawing.text(0, legend, line, fill=FAINT)
@@ -294,11 +297,12 @@ def _phases(drawing: Drawing, run: KeptRun, rows: _Rows, time: Scale) -> float:
     y += 2
     for what, (colour, spans) in sorted(parts.items(), key=lambda item: min(item[1][1])):
         merged = merge(spans, gap=0.4 * (time.high - time.low) / (time.end - time.start))
-        x = time(merged[0][0])
+        x = time(min(merged[0][0], time.high))
         is_late = x + ROOM * width_of(what) > _RIGHT
         anchor = "end" if is_late else "start"
         drawing.text(_RIGHT if is_late else x, y + 9, what, text_anchor=anchor, class_="tick")
-        inside = [(time(start), time(min(end, time.high))) for start, end in merged]
+        shown = [(start, min(end, time.high)) for start, end in merged if start < time.high]
+        inside = [(time(start), time(end)) for start, end in shown]
         places = [(a, y + 12, max(0.5, b - a), 3.0) for a, b in inside]
         tip = f"{what}: {_when(merged[0][0], merged[-1][1])}"
         drawing.boxes(places, fill=colour, tip=tip)
@@ -321,13 +325,18 @@ def _lanes(
     tall = height / max(1, min(len(lanes), _MOST_LANES))
     by_colour: dict[tuple[str, int], list[_Place]] = {}
     for lane, box in placed:
-        x, width = time(box.start), max(0.5, time(box.end) - time(box.start))
+        if box.start >= time.high:
+            continue
+        end = time(min(box.end, time.high))
+        x, width = time(box.start), max(0.5, end - time(box.start))
         gap = 0.6 if width > 3 else 0.0  # so that one after the other is not one
         place = x, y + tall * (lane % _MOST_LANES), width - gap, max(0.5, tall - 0.5)
         if not is_told:
             _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
             continue
         drawing.boxes([place], fill=box.colour, tip=box.tip)
+        if box.end > time.high:
+            _break(drawing, end - 12, place[1], place[3])
         mark = None
         if box.alone is not None and tall >= 5 and x + width - time(box.alone) >= _LEAST_ROOM:
             mark = time(box.alone)
@@ -340,6 +349,13 @@ def _lanes(
                 drawing.text(begin + 4, place[1] + tall / 2 + 3.8, box.label, **style)
     for (colour, _), places in by_colour.items():
         drawing.boxes(places, fill=colour)
+
+
+def _break(drawing: Drawing, x: float, y: float, height: float) -> None:
+    """That a box goes on beyond what is drawn."""
+    for at in (x, x + 4):
+        points = [(at + 2, y - 1), (at - 2, y + height + 1)]
+        drawing.polyline(points, stroke=PAPER, stroke_width=1.6, tip="broken off")
 
 
 def _diamond(drawing: Drawing, x: float, y: float, r: float, at_ns: float | None = None) -> None:

@@ -73,11 +73,10 @@ class Limits:
     """What the scales of several runs' plots have in common.
 
     Side by side the same length means the same. Where one run lasts so much longer that others
-    would be lost beside it, what is drawn over time is cut, and says so; bars never are.
+    would be lost beside it, it is broken off, and says so.
     """
 
     end_ns: float  # of what is drawn over time
-    whole_ns: float  # of bars that end when things end
     queues: tuple[str, ...]  # whose lengths are drawn, in this order
     buffer: str | None  # the switch whose memory is drawn
     buffer_scales: Mapping[str, float]  # of its strips
@@ -100,7 +99,6 @@ class Limits:
         hops = [hop for each in told for hop in each.by_switch.values()]
         return cls(
             end_ns,
-            max(ends),
             _longest(runs),
             held_most,
             scales(runs, held_most) if held_most else {},
