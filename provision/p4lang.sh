@@ -31,8 +31,11 @@ without() {
     exit "$1"
 }
 
-# what_runs PATH: what a program says of itself, or nothing if it does not run
-what_runs() { timeout 60 "$1" --version 2>/dev/null | grep -m1 '[0-9]'; }
+# version_of PATH: what a program says of itself; it fails if that does not run
+version_of() {
+    local said
+    said=$(timeout 60 "$1" --version 2>/dev/null) && grep -m1 '[0-9][.][0-9]' <<<"$said"
+}
 
 # newest DIR TEST...: the file below DIR that was made last, of those that pass find's tests
 newest() {
@@ -65,7 +68,7 @@ take_from() {
             case $program in p4c-*) text=p4c ;; *) text=behavioral-model ;; esac
             say "$from holds no $program: build it as the README of github.com/p4lang/$text says"
             missing=1
-        elif ! text=$(what_runs "$found"); then
+        elif ! text=$(version_of "$found"); then
             say "$found does not run: $("$found" --version 2>&1 | tail -n 1)"
             missing=1
         else
