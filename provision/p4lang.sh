@@ -31,10 +31,10 @@ without() {
     exit "$1"
 }
 
-# version_of PATH: what a program says of itself; it fails if that does not run
+# version_of PATH: what a program says of itself, wherever it does; it fails if that does not run
 version_of() {
     local said
-    said=$(timeout 60 "$1" --version 2>/dev/null) && grep -m1 '[0-9][.][0-9]' <<<"$said"
+    said=$(timeout 60 "$1" --version 2>&1) && grep -m1 '[0-9][.][0-9]' <<<"$said"
 }
 
 # newest DIR TEST...: the file below DIR that was made last, of those that pass find's tests

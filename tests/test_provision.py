@@ -77,8 +77,8 @@ def built(source: Path) -> Path:
         targets / "simple_switch_grpc" / "simple_switch_grpc",
     ):
         program.parent.mkdir(parents=True)
-        # As p4c says it: more lines than one, of which one is looked for.
-        stand_in(program, f"echo {program.name}; echo Version 1.2.3; sleep 0.1; echo")
+        # As p4c says it: by several lines, and not where others do.
+        stand_in(program, f"echo {program.name}; echo Version 1.2.3 >&2; echo")
         (program.parent / ".libs").mkdir()
         stand_in(program.parent / ".libs" / program.name, "echo not by itself; exit 1")
     prompt = targets / "simple_switch" / "sswitch_CLI.py"
@@ -111,10 +111,7 @@ def test_p4c_and_bmv2_are_taken_from_where_they_were_built(tmp_path: Path) -> No
         program.name: subprocess.run([program], capture_output=True, text=True, check=True).stdout
         for program in programs.iterdir()
     }
-    own = {
-        name: f"{name}\nVersion 1.2.3\n\n"
-        for name in ("p4c-bm2-ss", "simple_switch", "simple_switch_grpc")
-    }
+    own = {name: f"{name}\n\n" for name in ("p4c-bm2-ss", "simple_switch", "simple_switch_grpc")}
     assert said == own | {"simple_switch_CLI": "the prompt\n"}
     assert f"{programs}/p4c-bm2-ss: Version 1.2.3" in done.stderr
 
