@@ -43,6 +43,7 @@ from lab.runs.run import emulate, keep
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from traffic.endpoint import Recovery
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -57,7 +58,7 @@ _GROWTH_BYTES = 32 << 20  # that a process may grow by once it is warm
 _WARM = 60  # runs
 # Verdicts on messages that would have arrived later, or that settings alone keep from arriving.
 _TAKE_TIME = frozenset(("deadlock", "time-out", "nak", "moving", "resending", "due"))
-_FULL = "buffer_full", "headroom_full"  # why switches drop for want of memory
+_FULL = {"buffer_full", "headroom_full"}  # why switches drop for want of memory
 _FINISHED, _FAILED = "finished", "failed by name"
 _JUMPS_S = 3600.0, -86400.0, 30.0, -30.0, 0.0  # how far from the right time the clock is set
 
@@ -352,6 +353,17 @@ class Ending:
     complaints: tuple[str, ...] = ()
 
 
+def _lose_on(scenario: Scenario, outcome: Outcome) -> bool:
+    """Whether settings go on losing packets, or sending all of them again, for as long as one is
+    sent again: memory is full, what is late never ends, or a watchdog does not let go."""
+    lost = {why for counts in outcome.switches.values() for why, n in counts.dropped.items() if n}
+    pfc, transport = scenario.pfc, scenario.transport
+    stuck_ns = pfc.watchdog_restore_ns or pfc.watchdog_ns
+    tried_ns = transport.longest_rto_ns * transport.retry_limit
+    outlasts = "watchdog" in lost and stuck_ns >= tried_ns
+    return bool(lost & _FULL) or outlasts or transport.recovery is Recovery.GO_BACK_0
+
+
 def judged(
     drawn: Drawn,
     faults: Faults,
@@ -360,9 +372,7 @@ def judged(
     stalls: Sequence[Stall],
 ) -> Ending:
     """What is to be said of a run that came to its end."""
-    full = any(counts.dropped.get(why) for counts in outcome.switches.values() for why in _FULL)
-    anew = drawn.changes["transport"].get("recovery") == "go-back-0"  # what is late, never ends
-    enough = _TAKE_TIME | {"retries"} if full or anew else _TAKE_TIME  # what settings lead to
+    enough = _TAKE_TIME | ({"retries"} if _lose_on(drawn.scenario(faults), outcome) else set())
     complaints = [*strays]
     failed = sum(stall.messages for stall in stalls)
     is_whole = failed == 0 and outcome.ended is None
