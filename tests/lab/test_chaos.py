@@ -219,6 +219,30 @@ def test_only_what_may_wait_has_messages_under_way_once_faults_let_go(
 
 
 @pytest.mark.parametrize(
+    ("restore", "recovery", "is_excused"),
+    [
+        ("70ms", "selective", True),  # 250 times 200 us come to 50 ms
+        ("40ms", "selective", False),
+        ("40ms", "go-back-0", True),
+    ],
+)
+def test_who_gives_up_before_a_watchdog_lets_go_has_been_lost_by_settings(
+    restore: str, recovery: str, is_excused: bool
+) -> None:
+    outcome = SimpleNamespace(
+        ended="the limit of 60 ms was reached", dilation=1, fidelity=Fidelity(0, ok=True),
+        switches={"leaf1": SimpleNamespace(dropped={"watchdog": 1000})},
+    )  # fmt: skip
+    changes = {
+        "transport": {"recovery": recovery, "rto_ns": "200us", "retry_limit": 250},
+        "pfc": {"watchdog_ns": "100us", "watchdog_restore_ns": restore},
+    }
+    drawn = Drawn(1, changes, [], disk_is_full=False, may_wait=True)
+    found = chaos.judged(drawn, [], cast(Outcome, outcome), [], [stalled("retries")])
+    assert bool(found.complaints) != is_excused
+
+
+@pytest.mark.parametrize(
     ("faults", "lets_go"),
     [
         ([], True),
