@@ -67,6 +67,16 @@ def test_a_whole_machine_is_not_slow() -> None:
 
 
 @pytest.mark.clock
+def test_who_measures_for_somebody_that_is_gone_says_nothing() -> None:
+    words = [sys.executable, "-IS", speed.__file__]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as child:
+        assert child.stdout is not None and child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == ""
+    assert child.returncode == 0
+
+
 def test_it_is_measured_again_with_the_precedence_that_programs_of_a_run_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
