@@ -66,7 +66,6 @@ def test_a_whole_machine_is_not_slow() -> None:
     assert 1 <= speed.processor_slowness() < 1e4
 
 
-@pytest.mark.clock
 def test_who_measures_for_somebody_that_is_gone_says_nothing() -> None:
     words = [sys.executable, "-IS", speed.__file__]
     pipe = subprocess.PIPE
@@ -77,6 +76,7 @@ def test_who_measures_for_somebody_that_is_gone_says_nothing() -> None:
     assert child.returncode == 0
 
 
+@pytest.mark.clock
 def test_it_is_measured_again_with_the_precedence_that_programs_of_a_run_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
