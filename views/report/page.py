@@ -43,11 +43,15 @@ p{margin:.4rem 0}
 .about,.caption,footer{color:var(--faint)}
 .story{font-size:1.06rem;background:var(--paper);border-left:4px solid var(--accent);
 padding:.8rem 1rem;border-radius:0 6px 6px 0;margin:1.1rem 0}
+.verdict{font-size:1.2rem;font-weight:700}
 .tiles{display:grid;gap:10px;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));margin:1rem 0}
 .tiles div{background:var(--paper);border:1px solid var(--rule);border-radius:6px;
 padding:.5rem .75rem}
 .tiles b{display:block;font-size:1.25rem;font-variant-numeric:tabular-nums;white-space:nowrap}
 .tiles span{color:var(--faint);font-size:.85rem}
+@media(max-width:600px){.verdict{font-size:1.05rem}.tiles{gap:6px;
+grid-template-columns:repeat(3,1fr)}.tiles div{padding:.3rem .4rem}.tiles b{font-size:1rem}
+.tiles span{font-size:.75rem}}
 .grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
 align-items:start}
 .two{max-width:1040px}
@@ -157,6 +161,11 @@ def heading(level: int, text: str) -> str:
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph."""
     return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def listing(said: Iterable[str]) -> str:
+    """Sentences, one below the other."""
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in said)}</ul>"
 
 
 def tiles(figures: Iterable[tuple[str, str]]) -> str:

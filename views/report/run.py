@@ -25,6 +25,7 @@ from views.report.page import Panel
 from views.report.paper import PORTRAIT
 from views.report.plots import BINS, Limits
 from views.report.topology import is_large, parts
+from views.report.verdict import verdict
 
 COMPLETION_TIMES = "Completion times"
 AS_IT_SHIPS = "The scenario as it ships: "
@@ -58,17 +59,22 @@ def _body(run: KeptRun) -> Iterator[str]:
     result, scenario = run.result, run.result.scenario
     yield page.heading(1, scenario.name)
     changes = since_shipped(run)
-    about = (AS_IT_SHIPS if changes else "") + scenario.about.strip() if scenario.about else ""
+    what, _, more = " ".join(scenario.about.split()).partition(". ")
+    about = f"{AS_IT_SHIPS if changes else ''}{what.rstrip('.')}." if what else ""
     here = f"Here with {changes}." if scenario.about and changes else ""
     yield from (page.paragraph(said, "about") for said in (about, here) if said)
-    doubtful = not result.fidelity.ok or result.ended or any(cautions(result))
-    suspicious = doubtful or result.flows.failed
-    told = words.story(run)
-    yield page.paragraph(told, "story warning" if suspicious else "story")
+    doubts = list(cautions(result))
+    suspicious = not result.fidelity.ok or result.ended or doubts or result.flows.failed
+    told = verdict(run)
+    yield page.paragraph(told, "story verdict warning" if suspicious else "story verdict")
+    yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
+    yield page.folded("All that the figures say", page.listing(words.sentences(run)))
+    if more:
+        yield page.folded("What the scenario is to show", page.paragraph(more))
     shown = panels(run, Limits.of([run]))
-    above = _HEAD + PORTRAIT.text(told, 1.06, inset=24)
-    above += sum(PORTRAIT.text(said) for said in (about, here) if said)
+    above = _HEAD + PORTRAIT.text(told, 1.2, inset=24)
+    above += sum(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
     yield page.columns([panel for panel in shown if panel.drawing or panel.parts], above)
     yield from (
         page.paragraph(f"{panel.title}: {panel.instead}", "about")

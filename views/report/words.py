@@ -23,30 +23,31 @@ _UNEVEN = 1.25  # times its even share, from which on a way is overloaded
 
 def story(run: KeptRun) -> str:
     """A paragraph about a run."""
-    return " ".join(_sentences(run))
+    return " ".join(sentences(run))
 
 
-def _sentences(run: KeptRun) -> Iterator[str]:
+def sentences(run: KeptRun) -> Iterator[str]:
+    """All that is to be said of a run, what weighs most first."""
     result = run.result
+    if not result.fidelity.ok:
+        yield f"Do not trust these figures: {result.fidelity.note}."
     if result.ended:
         yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
-    yield from remarks(result.scenario)
+    yield from cautions(result)
+    yield from _suspects(run)
     yield from _cluster(result)
+    yield from _job(result)
     yield from _completion(run)
     yield from _losses(result)
     yield from _silence(run)
     yield from _cables(run)
     yield from _pauses(run)
-    yield from _suspects(run)
-    yield from _marks(result)
-    yield from _queues(result)
-    yield from _telemetry(result)
     yield from _balance(run)
-    yield from _job(result)
+    yield from _queues(result)
+    yield from _marks(result)
+    yield from _telemetry(result)
     yield from _idle(result)
-    yield from cautions(result)
-    if not result.fidelity.ok:
-        yield f"Do not trust these figures: {result.fidelity.note}."
+    yield from remarks(result.scenario)
 
 
 def _cluster(result: Result) -> Iterator[str]:

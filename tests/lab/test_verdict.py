@@ -1,0 +1,55 @@
+"""A report's first sentence: of every scenario that ships it names who suffers, and why."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.scenario import shipped
+from tests.lab.simulated import simulate
+from views.report import read_run, write_report
+from views.report.verdict import verdict
+from views.report.words import sentences
+
+# By scenario: what an engineer who sees it would name.
+NAMES = {
+    "deadlock": ("A deadlock", "spine1", "leaf2", "watchdog"),
+    "degraded-path": ("25 % of its rate", "spine1>leaf2"),
+    "degraded-spray": ("10 % of its rate", "leaf1>spine1"),
+    "degraded-uplink": ("25 % of its rate", "the all-reduce came to"),
+    "hash-collision": ("of its upward bytes by", "an even share is 25 %"),
+    "hot-experts": ("All wait for h16",),
+    "incast": ("7 hosts wrote to h1 at once", "from h8 to h1"),
+    "link-failure": ("whose link was down", "time-outs passed"),
+    "lossy-link": ("lost at random",),
+    "pfc-storm": ("A pause storm from h1", "22 directions"),
+    "straggler": ("All wait for h6", "2 times as long as half"),
+    "two-elephants": ("leaf1 sent 100 % of its upward bytes by", "2 times as long as alone"),
+    "usid-steering": ("All went well",),
+    "victim-flow": ("h8's message to h2 is the victim", "to h1"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_sentence_names_who_suffers_and_why(name: str, tmp_path: Path) -> None:
+    run = read_run(simulate(name, out=tmp_path).out)
+    said = verdict(run)
+    assert [word for word in NAMES[name] if word not in said] == [], said
+    report = write_report(tmp_path).read_text()
+    assert report.index('class="story verdict') < report.index("All that the figures say")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in shipped.names() if "sim" in shipped.engines(n)])
+def test_every_scenario_has_one_sentence_and_more_for_who_asks(name: str, tmp_path: Path) -> None:
+    run = read_run(simulate(name, out=tmp_path).out)
+    said = verdict(run)
+    assert said.endswith(".") and 30 < len(said) < 330, said
+    assert len(list(sentences(run))) > 3
+
+
+def test_what_failed_goes_before_everything_else(tmp_path: Path) -> None:
+    changes = ("pfc.enabled=false", "buffer.bytes=150KB", "transport.retry_limit=0")
+    run = read_run(simulate("incast", *changes, out=tmp_path).out)
+    assert run.result.flows.failed
+    said = verdict(run)
+    assert f"{run.result.flows.failed} of 7 messages did not arrive" in said

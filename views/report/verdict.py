@@ -1,0 +1,292 @@
+"""What a run comes to, in one sentence: who suffers, from whom, and by how much.
+
+Causes are looked for from the one that explains most to the one that explains least; the first that
+is there is told. Each is proved by the run's own figures (`suspects.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lab.results.stalls import said
+from params.quantity import duration, number, packets, percent, plural, size
+from views.report.kept import KeptFlow, KeptRun
+from views.report.plots import REASONS, uplinks
+from views.report.suspects import aggressors, circle, congested, storming, straggler, victims
+
+HARDLY = 1.1  # times as long as alone, up to which nobody suffers
+UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
+_WANTED = 0.5  # of the time, from which on a link that is in use is somebody's bottleneck
+_WELL = 0.8  # of a port's rate: a collective that comes to less has a reason
+_MANY = 3  # senders of one receiver
+
+
+def verdict(run: KeptRun) -> str:
+    """The sentence."""
+    return next(filter(None, (look(run) for look in _LOOKS)))
+
+
+def _unbelieved(run: KeptRun) -> str:
+    fidelity = run.result.fidelity
+    return "" if fidelity.ok else f"Do not trust this run: {fidelity.note}."
+
+
+def _not_whole(run: KeptRun) -> str:
+    """Where nothing better says why."""
+    is_told = not run.result.ended or run.result.stalls
+    return "" if is_told else f"The run is not whole: {run.result.ended}."
+
+
+def _deadlock(run: KeptRun) -> str:
+    ring = circle(run)
+    if not ring:
+        return ""
+    lost = run.result.drops.by_reason.get("watchdog", 0)
+    price = f", until a watchdog gave up {packets(lost)}" if lost else ""
+    return f"A deadlock: {' waited for '.join(ring)}{price}; {_price(run)}."
+
+
+def _storm(run: KeptRun) -> str:
+    hosts, stood = storming(run), run.result.pfc.by_link
+    if not hosts or not stood:
+        return ""
+    longest = max(stood, key=lambda name: stood[name].longest_ns)
+    share = percent(stood[longest].longest_ns / run.end_ns)
+    return (
+        f"A pause storm from {' and '.join(hosts)} stopped {plural(len(stood), 'direction')}, "
+        f"{longest} longest, for {share} of the run; {_price(run)}."
+    )
+
+
+def _missing(run: KeptRun) -> str:
+    flows, stalls = run.result.flows, run.result.stalls or ()
+    if not flows.failed:
+        return ""
+    why = f": {said(stalls[0]).rstrip('.')}" if stalls else ""
+    return f"{flows.failed:,} of {plural(flows.count, 'message')} did not arrive{why}."
+
+
+def _victim(run: KeptRun) -> str:
+    suffering, guilty = victims(run), aggressors(run)
+    if not suffering:
+        return ""
+    worst, more = suffering[0], len(suffering) - 1
+    others = f", as {plural(more, 'other')} did," if more else ""
+    whom = (
+        f"pauses meant for the {len(guilty)} messages to {guilty[0].dst}"
+        if guilty
+        else "pauses meant for others"
+    )
+    return (
+        f"{worst.src}'s message to {worst.dst} is the victim: on ways with room it took"
+        f"{others} {number(worst.slowdown or 0)} times as long as alone, held up by {whom}."
+    )
+
+
+def _straggler(run: KeptRun) -> str:
+    late = straggler(run)
+    if not late:
+        return ""
+    return (
+        f"All wait for {late[0]}: it computed {number(late[1])} times as long as half of the "
+        f"others{_utilisation(run)}."
+    )
+
+
+def _cluster(run: KeptRun) -> str:
+    found = run.result.cluster
+    done = [job for job in found.jobs if job.slowdown] if found else []
+    if not found or not found.slowdown or not done:
+        return ""
+    worst = max(done, key=lambda job: job.slowdown or 0)
+    waited = max(found.jobs, key=lambda job: job.queued_ns or 0)
+    queue = (
+        f"; {waited.name} waited longest for hosts, {duration(waited.queued_ns)}"
+        if waited.queued_ns
+        else ""
+    )
+    return (
+        f"Half of {plural(len(done), 'job')} took no more than {number(found.slowdown.p50)} times "
+        f"as long as alone on their hosts, {worst.name}, over {plural(worst.racks, 'rack')}, "
+        f"{number(worst.slowdown or 0)} times{queue}."
+    )
+
+
+def _losses(run: KeptRun) -> str:
+    drops, roce = run.result.drops, run.result.roce
+    lost = {why: n for why, n in drops.by_reason.items() if n}
+    if not lost:
+        return ""
+    main = max(lost, key=lambda why: lost[why])
+    again = f", {packets(roce.retransmitted_packets)} went again" if roce.data_packets else ""
+    waited = f" and {plural(roce.timeouts, 'time-out')} passed" if roce.timeouts else ""
+    return (
+        f"{packets(drops.total)} {'was' if drops.total == 1 else 'were'} lost, most of them "
+        f"{REASONS.get(main, main)}{again}{waited}: {_price(run)}."
+    )
+
+
+def _slow_link(run: KeptRun) -> str:
+    """A link that has not got its whole rate, and was wanted."""
+    scenario, uses = run.result.scenario, {use.name: use for use in run.result.links}
+    shares = dict(scenario.link.slow)
+    shares |= {
+        f.link: f.share for f in scenario.faults if f.action == "slow" and f.link and f.share
+    }
+    found = max(
+        (
+            (uses[way].bytes * 8 / (run.end_ns * scenario.link.rate_gbps * share), way, share)
+            for link in run.fabric.links
+            if (share := shares.get(link.name))
+            for way in (link.up, link.down)
+        ),
+        default=None,
+    )
+    if found is None or found[0] < _WANTED or not _slowed(run):
+        return ""
+    busy, way, share = found
+    return (
+        f"{way} has {percent(share)} of its rate and was in use {percent(min(busy, 1.0))} of the "
+        f"time: {_busbw(run) or _price(run)}."
+    )
+
+
+def _many_to_one(run: KeptRun) -> str:
+    """Several senders of one receiver, whose link they share."""
+    senders: dict[str, set[str]] = {}
+    for flow in run.flows:
+        senders.setdefault(flow.dst, set()).add(flow.src)
+    most = max(senders, key=lambda host: len(senders[host]), default=None)
+    others = sum(len(each) for host, each in senders.items() if host != most)
+    if most is None or len(senders[most]) < _MANY or others > len(senders[most]):
+        return ""
+    link = next(link for link in run.fabric.links if str(link.a) == most)
+    busy = next(use.utilisation for use in run.result.links if use.name == link.down)
+    if busy < _WANTED or not _slowed(run):
+        return ""
+    return (
+        f"{len(senders[most])} hosts wrote to {most} at once, and its link was in use "
+        f"{percent(busy)} of the time: {_price(run)}."
+    )
+
+
+def _uneven(run: KeptRun) -> str:
+    said = _preferred(run) if _slowed(run) else ""
+    return f"{said}: {_price(run)}." if said else ""
+
+
+def _preferred(run: KeptRun) -> str:
+    """The way up that the slowest message's leaf sent more by than its share."""
+    slowest = max(run.flows, key=lambda flow: flow.slowdown or 0.0, default=None)
+    if slowest is None:
+        return ""
+    ends = (run.fabric.node(slowest.src), run.fabric.node(slowest.dst))
+    leaf, to = (str(run.fabric.leaf_of(end)) for end in ends)
+    worst = max(
+        (
+            (sent * len(ways) / total, sent / total, str(switch), way, len(ways))
+            for switch, ways in uplinks(run).items()
+            if str(switch) == leaf != to and (total := sum(ways.values()))
+            for way, sent in ways.items()
+        ),
+        default=None,
+    )
+    if worst is None or worst[0] < UNEVEN:
+        return ""
+    _, share, switch, way, count = worst
+    return (
+        f"{switch} sent {percent(share)} of its upward bytes by {way}, where an even share is "
+        f"{percent(1 / count)}"
+    )
+
+
+def _bottleneck(run: KeptRun) -> str:
+    said = _full(run) if _slowed(run) else ""
+    return f"{said}: {_price(run)}." if said else ""
+
+
+def _full(run: KeptRun) -> str:
+    """The ports that had more to send than they could."""
+    found = congested(run)
+    if not found:
+        return ""
+    longest = next(use.max_queue_bytes or 0 for use in run.result.links if use.name == found[0])
+    ports = "The bottleneck was" if len(found) == 1 else "Bottlenecks were"
+    told = " and ".join(found)
+    return f"{ports} {told}, where up to {size(longest)} waited"
+
+
+def _collective(run: KeptRun) -> str:
+    said, what = _busbw(run), run.result.collective
+    if not said or not what or not what.busbw_gbps:
+        return ""
+    is_slow = what.busbw_gbps < _WELL * run.result.scenario.link.rate_gbps
+    why = (_full(run) or _preferred(run)) if is_slow else ""
+    return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}."
+
+
+def _busbw(run: KeptRun) -> str:
+    what = run.result.collective
+    if not what or not what.busbw_gbps:
+        return ""
+    share = what.busbw_gbps / run.result.scenario.link.rate_gbps
+    return (
+        f"the {what.op} came to {number(what.busbw_gbps)} Gb/s of bus bandwidth, "
+        f"{percent(share)} of a port's rate"
+    )
+
+
+def _computing(run: KeptRun) -> str:
+    return f"Nothing was lost{_utilisation(run)}." if run.result.gpu_utilisation else ""
+
+
+def _well(run: KeptRun) -> str:
+    begun = "Nothing was lost" if _slowed(run) else "All went well"
+    count = plural(run.result.flows.count, "message")
+    return f"{begun}: {count} in {duration(run.end_ns)}, {_slowest(run)}."
+
+
+_LOOKS: tuple[Callable[[KeptRun], str], ...] = (
+    *(_unbelieved, _not_whole, _deadlock, _storm, _missing, _victim, _straggler, _cluster),
+    *(_losses, _many_to_one, _slow_link, _collective, _uneven, _bottleneck, _computing, _well),
+)
+
+
+def _slowed(run: KeptRun) -> bool:
+    """Whether anybody suffered."""
+    slow = run.result.flows.slowdown
+    return slow is not None and slow.max >= UNEVEN
+
+
+def _utilisation(run: KeptRun) -> str:
+    share = run.result.gpu_utilisation
+    return f", and GPUs computed {percent(share)} of the time" if share else ""
+
+
+def _price(run: KeptRun) -> str:
+    """What it cost: what did not arrive, else whoever it took longest."""
+    flows = run.result.flows
+    if flows.failed:
+        return f"{flows.failed:,} of {plural(flows.count, 'message')} did not arrive"
+    return _slowest(run)
+
+
+def _slowest(run: KeptRun) -> str:
+    def slowness(flow: KeptFlow) -> tuple[float, int]:
+        return flow.slowdown or 0.0, flow.fct_ns or 0
+
+    slow = run.result.flows.slowdown
+    if slow and slow.max < HARDLY:
+        return "none took longer than it would alone"
+    worst = max(run.flows, key=slowness, default=None)
+    if worst is not None and worst.slowdown and worst.fct_ns:
+        return (
+            f"the worst, from {worst.src} to {worst.dst}, took {duration(worst.fct_ns)}, "
+            f"{number(worst.slowdown)} times as long as alone"
+        )
+    if slow and run.result.flows.fct_ns:
+        return (
+            f"the slowest took {duration(run.result.flows.fct_ns.max)}, the worst "
+            f"{number(slow.max)} times as long as alone"
+        )
+    return f"all of it took {duration(run.end_ns)}"
