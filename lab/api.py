@@ -48,7 +48,15 @@ from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
 from views.live.outside import Outside
 from views.live.pace import nanoseconds, share_of
-from views.report import REPORT, KeptRun, find_runs, read_run, write_comparison, write_report
+from views.report import (
+    REPORT,
+    KeptRun,
+    find_runs,
+    read_run,
+    verdict,
+    write_comparison,
+    write_report,
+)
 from views.report import Comparison as Compared
 from views.report.kept import KeptFlow
 
@@ -103,6 +111,11 @@ class Run:
     def cautions(self) -> list[str]:
         """What the command would have warned of: what is in vain, and what to read with care."""
         return [*remarks(self.scenario), *cautions(self.result)]
+
+    @cached_property
+    def verdict(self) -> str:
+        """What its report begins with: who suffered, from whom and by how much, in a sentence."""
+        return verdict(self._kept)
 
     @cached_property
     def flows(self) -> Table:

@@ -187,9 +187,10 @@ def conclude(
     if options.reports and outcome.telemetry:
         kept = write_reports(outcome.telemetry, options.out, options.reports)
         stages.console.print(f"Telemetry reports: {kept}", highlight=False, soft_wrap=True)
-    from views.report import write_report  # which nothing waits for before
+    from views.report import write_and_tell  # which nothing waits for before
 
-    report = write_report(options.out)
+    report, verdict = write_and_tell(options.out)
+    stages.console.print(verdict, style="bold", highlight=False, markup=False, soft_wrap=True)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:
         captures = f"{options.out}/pcaps/FILE.pcap"

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+import closlab as closlab_api
 from lab.scenario import shipped
+from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 from views.report import read_run, write_report
 from views.report.verdict import verdict
@@ -45,6 +47,13 @@ def test_every_scenario_has_one_sentence_and_more_for_who_asks(name: str, tmp_pa
     said = verdict(run)
     assert said.endswith(".") and 30 < len(said) < 330, said
     assert len(list(sentences(run))) > 3
+
+
+def test_it_is_said_at_the_terminal_and_from_python(tmp_path: Path) -> None:
+    done = closlab("run", "incast", "--engine", "sim", "--out", str(tmp_path / "run"))
+    said = closlab_api.run("incast", out=tmp_path / "again").verdict
+    assert said == verdict(read_run(tmp_path / "run"))
+    assert said in done.stderr.splitlines()
 
 
 def test_what_failed_goes_before_everything_else(tmp_path: Path) -> None:

@@ -49,10 +49,15 @@ _MOST_LISTS, _MOST_OPEN = 512, 16  # that are told, and that are not folded
 
 def write_report(folder: Path) -> Path:
     """Write a run's report into its folder."""
+    return write_and_tell(folder)[0]
+
+
+def write_and_tell(folder: Path) -> tuple[Path, str]:
+    """The same; where it is, and what it begins with."""
     run = read_run(folder)
     path = folder / REPORT
     path.write_text(page.document(f"{run.result.scenario.name} · closlab", _body(run)))
-    return path
+    return path, verdict(run)
 
 
 def _body(run: KeptRun) -> Iterator[str]:
