@@ -27,6 +27,7 @@ from views.report.paper import LANDSCAPE, PORTRAIT, Paper, order
 from views.report.plots import Limits
 from views.report.run import AS_IT_SHIPS, COMPLETION_TIMES, footer, meanings, panels
 from views.report.svg import WIDTH, Drawing
+from views.report.verdict import verdict
 
 KEPT, SCHEMA = "comparison.json", "closlab.comparison/1"
 _MOST_BESIDE, _BETWEEN = 3, 24.0  # of a figure
@@ -190,10 +191,17 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     abouts = list(dict.fromkeys(run.result.scenario.about.strip() for run in runs))
     if len(abouts) == 1:
         yield page.paragraph(f"{AS_IT_SHIPS}{abouts[0]}", "about")
-    yield page.paragraph(words.comparison(names, runs), "story")
-    head = ("run", "in what it differs", "kept in")
-    yield page.table(head, comparison.legend(), "texts")
+    if said := words.comparison(names, runs):
+        yield page.paragraph(said, "story")
+    head = ("run", "in what it differs", "what became of it", "kept in")
+    legend = zip(comparison.legend(), runs, strict=True)
+    told_of = [(name, settings, verdict(run), kept) for (name, settings, kept), run in legend]
+    yield page.table(head, told_of, "texts")
     rows = list(comparison.rows())
+    if (soonest := _soonest(runs)) is not None:
+        first, *times = rows[0]
+        times[soonest] = page.Decisive(times[soonest])
+        rows[0] = first, *times
     drawing = plots.completion_times(list(zip(names, runs, strict=True)))
     whole = (
         page.table(("figure", *names), rows),
@@ -211,7 +219,7 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     ]
     paper = LANDSCAPE if _is_wide(comparison) else PORTRAIT
     heights = [_on_paper(row, paper) for row in shown]
-    told = (*abouts, words.comparison(names, runs), *(" ".join(row) for row in comparison.legend()))
+    told = (*abouts, said, *(" ".join(row) for row in told_of))
     above = _HEAD + sum(map(paper.text, told)) + _ROW * len(rows)
     for at in order(heights, paper, above % paper.height, 1):
         row = shown[at]
@@ -228,6 +236,17 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     yield footer(dict(zip(names, runs, strict=True)))
     words_ = shlex.join(("closlab", "compare", *(str(run.folder) for run in runs)))
     yield page.again(words_)
+
+
+def _soonest(runs: Sequence[KeptRun]) -> int | None:
+    """Which run was done first of those that delivered everything, if one was."""
+    whole = [
+        (run.result.duration_ns, at)
+        for at, run in enumerate(runs)
+        if not run.result.flows.failed and not run.result.ended
+    ]
+    times = [each for each, _ in whole]
+    return min(whole)[1] if whole and times.count(min(times)) == 1 else None
 
 
 def _is_wide(comparison: Comparison) -> bool:

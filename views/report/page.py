@@ -234,7 +234,15 @@ class Link(NamedTuple):
     to: str
 
 
+class Decisive(str):
+    """A cell of a table that decides between runs."""
+
+    __slots__ = ()
+
+
 def _cell(content: str | Link) -> str:
+    if isinstance(content, Decisive):
+        return f"<strong>{escape(content)}</strong>"
     if isinstance(content, Link):
         return f'<a href="{escape(content.to)}">{escape(content.text)}</a>'
     return escape(content)

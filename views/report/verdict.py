@@ -120,9 +120,10 @@ def _losses(run: KeptRun) -> str:
     main = max(lost, key=lambda why: lost[why])
     again = f", {packets(roce.retransmitted_packets)} went again" if roce.data_packets else ""
     waited = f" and {plural(roce.timeouts, 'time-out')} passed" if roce.timeouts else ""
+    mostly = "mostly " * (len(lost) > 1)
     return (
-        f"{packets(drops.total)} {'was' if drops.total == 1 else 'were'} lost, most of them "
-        f"{REASONS.get(main, main)}{again}{waited}: {_price(run)}."
+        f"{packets(drops.total)} {'was' if drops.total == 1 else 'were'} lost "
+        f"({mostly}{REASONS.get(main, main)}){again}{waited}: {_price(run)}."
     )
 
 

@@ -345,8 +345,8 @@ def _idle(result: Result) -> Iterator[str]:
 
 
 def comparison(names: Sequence[str], runs: Sequence[KeptRun]) -> str:
-    """A paragraph about several runs."""
-    return " ".join(_differences(names, runs))
+    """A paragraph about several runs of a scenario; of several scenarios nothing."""
+    return " ".join(_verdict(names, runs))
 
 
 def _verdict(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
@@ -404,25 +404,3 @@ def _beside(result: Result, base: Result) -> str:
         else:
             parts.append(f"{number(mine / its)} times the {noun}")
     return said + (f", with {' and '.join(parts)}" if parts else "")
-
-
-def _differences(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
-    yield from _verdict(names, runs)
-    for name, run in zip(names, runs, strict=True):
-        yield f"Run {name}: {_in_short(run.result)}."
-
-
-def _in_short(result: Result) -> str:
-    parts = [
-        packets(result.drops.total) + " dropped" if result.drops.total else "nothing dropped",
-        f"{plural(result.pfc.xoff_frames, 'pause frame')}"
-        if result.pfc.xoff_frames
-        else "no pause",
-    ]
-    if result.flows.failed:
-        parts.append(f"{plural(result.flows.failed, 'message')} incomplete")
-    if result.ecn.marked_packets:
-        parts.append(f"{packets(result.ecn.marked_packets)} marked")
-    if result.roce.retransmitted_packets:
-        parts.append(f"{packets(result.roce.retransmitted_packets)} sent again")
-    return ", ".join(parts)
