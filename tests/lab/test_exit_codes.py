@@ -8,6 +8,7 @@ from rich.console import Console
 
 from lab.commands.execution import conclude
 from lab.engines import RunOptions
+from lab.machine.paths import FABRIC_PROGRAM
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Fidelity, Outcome
 from lab.runs.run import INTERRUPTED, NOT_WHOLE, UNBELIEVED
@@ -18,14 +19,16 @@ UNTRUE = Fidelity(late_p99_ns=10**6, ok=False, note="the machine could not keep 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return simulate("hello", out=tmp_path_factory.mktemp("hello"))
+    """Of a program that is given, which stays there for each conclusion."""
+    return simulate("hello", out=tmp_path_factory.mktemp("hello"), p4=FABRIC_PROGRAM.parent)
 
 
 def concluded(run: Run, outcome: Outcome) -> tuple[int, str]:
     """The exit code and what is said."""
     text = io.StringIO()
     stages = Stages(Console(file=text, width=400))
-    return conclude(run.experiment, outcome, RunOptions(out=run.out), stages), text.getvalue()
+    options = RunOptions(out=run.out, p4=FABRIC_PROGRAM.parent)
+    return conclude(run.experiment, outcome, options, stages), text.getvalue()
 
 
 def test_exit_codes_tell_what_to_make_of_a_run(run: Run) -> None:
