@@ -3,8 +3,8 @@
 All of them come from this machine, so none can be told from another by its address. What is
 limited is what one of them may cost: a request has to be whole after a while, an answer has to be
 taken, and where all places are taken a newcomer gets that of whoever has been there longest without
-asking anything whole; if all have asked, that of the oldest. A page whose stream is cut asks for it
-again.
+asking anything whole; if all have asked, that of the oldest. Of many that come at once each has a
+moment to say what it wants before that is looked at. A page whose stream is cut asks for it again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ REQUEST_S = 10.0
 """How long a request may take to come, its body included."""
 TAKEN_S = 30.0
 """How long an answer may wait for its reader."""
+_MOMENT_S = 0.1
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -34,9 +35,17 @@ class Guest(H11Protocol):
         super().connection_made(transport)
         known[self] = None
         self._wait()
+        if len(known) > 2 * MOST:
+            self._make_room()
+        elif len(known) > MOST:
+            self.loop.call_later(_MOMENT_S, self._make_room)
+
+    def _make_room(self) -> None:
+        """Send one away who was here before, if there are still too many."""
+        known: dict[Guest, None] = self.app_state["guests"]
+        others = [guest for guest in known if guest is not self]
         if len(known) > MOST:
-            others = [guest for guest in known if guest is not self]
-            (next((guest for guest in others if guest._is_awaited), others[0])).leave()
+            next((guest for guest in others if guest._is_awaited), others[0]).leave()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
