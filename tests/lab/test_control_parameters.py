@@ -42,14 +42,24 @@ def times_of(cc: str, out: Path, *changes: str) -> list[str]:
     return (run.out / "flows.csv").read_text().splitlines()
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What comes without any of them."""
+    return {cc: times_of(cc, tmp_path_factory.mktemp(cc)) for cc in RUNS}
+
+
 @pytest.mark.parametrize("cc", RUNS)
-def test_every_parameter_is_here(cc: str) -> None:
-    assert {each.key for each in CONTROLS[cc].parameters} == set(RUNS[cc][1])
+def test_every_parameter_is_here_and_has_the_value_it_has_without_it(
+    cc: str, plain: dict[str, list[str]], tmp_path: Path
+) -> None:
+    known = CONTROLS[cc].parameters
+    assert {each.key for each in known} == set(RUNS[cc][1])
+    usual = [f"transport.{cc}.{each.key}={each.usual:g}" for each in known]
+    assert times_of(cc, tmp_path, *usual) == plain[cc]
 
 
 @pytest.mark.parametrize(("cc", "name", "value"), CASES)
-def test_a_parameter_acts(cc: str, name: str, value: float, tmp_path: Path) -> None:
-    usual = next(each.usual for each in CONTROLS[cc].parameters if each.key == name)
-    plain = times_of(cc, tmp_path / "plain")
-    assert times_of(cc, tmp_path / "same", f"transport.{cc}.{name}={usual:g}") == plain
-    assert times_of(cc, tmp_path / "other", f"transport.{cc}.{name}={value}") != plain
+def test_a_parameter_acts(
+    cc: str, name: str, value: float, plain: dict[str, list[str]], tmp_path: Path
+) -> None:
+    assert times_of(cc, tmp_path, f"transport.{cc}.{name}={value}") != plain[cc]
