@@ -22,6 +22,7 @@ from course.checks import checks_of
 from course.handed_in import Files, unpacked
 from course.lesson import Lesson, find
 from course.verdict import NOT_JUDGED, AsAbove, Judged, State, Wrong
+from lab.machine.threads import mind_threads
 
 TOO_MUCH_MEMORY = (
     f"it takes more than {MEMORY_BYTES >> 30} GiB of memory",
@@ -63,6 +64,7 @@ def _judged(check: Check, bench: Bench) -> Judged:
 def main(lesson: str, processor_s: str) -> NoReturn:
     """Judge, and tell."""
     bound(int(processor_s))
+    mind_threads()
     files = unpacked(sys.stdin.buffer.readline())
     tell = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

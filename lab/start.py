@@ -10,6 +10,7 @@ import sys
 from typing import Any, TextIO
 
 from lab.errors import OUTPUTS
+from lab.machine.threads import mind_threads
 
 _UTF8 = "PYTHONUTF8"
 
@@ -24,6 +25,7 @@ def main() -> None:
     if told is signal.default_int_handler:  # else it was started so as not to hear of it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout, sys.stderr = _named(sys.stdout), _named(sys.stderr)
+    mind_threads()
     gc.disable()  # until all is read: code stays, there is no garbage in it
     from lab import cli
 
