@@ -168,3 +168,23 @@ def test_a_pause_lost_by_a_dead_cable_is_sent_again_when_it_is_up(tmp_path: Path
     )
     assert "headroom_full" not in run.result.drops.by_reason
     assert run.result.fidelity.ok
+
+
+def test_a_host_that_stands_still_hears_of_pauses(tmp_path: Path) -> None:
+    """An adapter takes them itself. One that was lost meanwhile was sent again too late."""
+    run = simulate_sparely(
+        "hello",
+        "topology={kind: leaf-spine, leaves: 3, spines: 2, hosts_per_leaf: 2}",
+        "traffic={kind: incast, senders: 5, bytes: 2593KB}",
+        "lb.policy=dlb",
+        "transport={recovery: go-back-n, cc: none, rto_ns: 100us, retry_limit: 250}",
+        "reroute_ns=5us",
+        "pfc.watchdog_ns=100us",
+        "link.llr=go-back-n",
+        "limit_ns=60ms",
+        "seed=5009038",
+        "faults=[{at_ns: 103us, action: halt, host: h6, for_ns: 7us}]",
+        out=tmp_path,
+    )
+    assert run.result.flows.completed == 5
+    assert "headroom_full" not in run.result.drops.by_reason

@@ -365,6 +365,11 @@ static void note_frame(struct part *part, const struct channel *channel, const s
     }
 }
 
+static bool is_mac_control(const struct frame *frame)
+{
+    return frame->bytes[12] == 0x88 && frame->bytes[13] == 0x08;
+}
+
 static void channel_arrival(struct evq_event *event, ns_t now)
 {
     struct channel *channel = (struct channel *)event;
@@ -374,7 +379,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     part->acted = now;
     if (channel->frames.head)
         expect_first(channel);
-    if (SW_UNLIKELY(channel->is_down || to->is_halted)) {
+    /* Pauses are the adapter's business, whatever its host does. */
+    if (SW_UNLIKELY(channel->is_down || (to->is_halted && !is_mac_control(frame)))) {
         channel->lost++;
         count_bytes(&channel->dropped[channel->is_down ? NET_LINK_CUT : NET_HOST_HALTED][frame->kind],
                     frame->wire);
@@ -385,7 +391,7 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     count_bytes(&channel->left[frame->kind], frame->wire);
     if (SW_UNLIKELY(channel->pcap != NULL))
         pcap_write(channel->pcap, frame->bytes, frame->stored, frame->wire, now);
-    if (SW_UNLIKELY(frame->bytes[12] == 0x88 && frame->bytes[13] == 0x08))
+    if (SW_UNLIKELY(is_mac_control(frame)))
         note_frame(part, channel, frame, now);
     if (to->sw)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
