@@ -5,8 +5,8 @@
 #   bash provision/p4lang.sh
 #       installs the packages
 #   bash provision/p4lang.sh --from-source DIR [BIN]
-#       takes what was built in DIR, which holds checkouts of p4c and behavioral-model, as links in
-#       BIN: without it in /usr/local/bin for root, in ~/.local/bin for others
+#       takes what was built in DIR, which holds checkouts of p4c and behavioral-model, to where it
+#       is found, BIN: without it in /usr/local/bin for root, in ~/.local/bin for others
 #
 # What is installed already stays. A machine that cannot have them is told why, and works with
 # closlab's own compiler and switch. How it ends:
@@ -44,6 +44,9 @@ newest() {
         sort -rn | head -n 1 | cut -d' ' -f2-
 }
 
+# put PATH TEXT: a program of our own, that starts one where it lies
+put() { rm -f "$1"; printf '#!/bin/sh\n%s "$@"\n' "$2" >"$1" && chmod 755 "$1"; }
+
 # BMv2's prompt finds its parts where they are installed. These are where they lie in a checkout.
 prompt_of() {
     local part found parts=
@@ -53,12 +56,11 @@ prompt_of() {
         [ -n "$found" ] || return 1
         parts+=${parts:+:}${found%/"$part"}
     done
-    printf '#!/bin/sh\nPYTHONPATH="%s" exec /usr/bin/python3 -c "import sswitch_CLI; %s" "$@"\n' \
-        "$parts" 'sswitch_CLI.main()'
+    echo "PYTHONPATH='$parts' exec /usr/bin/python3 -c 'import sswitch_CLI; sswitch_CLI.main()'"
 }
 
 take_from() {
-    local from into=${2:-} program found text missing=0
+    local from into=${2:-} program found text declared missing=0
     from=$(cd "$1" 2>/dev/null && pwd -P) || { say "there is no folder $1"; exit 6; }
     [ -n "$into" ] || { [ "$(id -u)" = 0 ] && into=/usr/local/bin || into=$HOME/.local/bin; }
     mkdir -p "$into" || exit 6
@@ -71,14 +73,18 @@ take_from() {
         elif ! text=$(version_of "$found"); then
             say "$found does not run: $("$found" --version 2>&1 | tail -n 1)"
             missing=1
+        elif [ $program = p4c-bm2-ss ]; then # which finds core.p4 where it is installed
+            declared=$(newest "$from" -path '*/p4include/core.p4')
+            put "$into/$program" \
+                "P4C_16_INCLUDE_PATH='${declared%/core.p4}' exec '$found'" && say "$into/$program: $text"
+            [ -n "$declared" ] || { say "$from holds no p4include/core.p4"; missing=1; }
         else
             ln -sf "$found" "$into/$program" && say "$into/$program: $text"
         fi
     done
     program=$into/simple_switch_CLI
     if text=$(prompt_of "$from"); then
-        rm -f "$program"
-        printf '%s\n' "$text" >"$program" && chmod 755 "$program"
+        put "$program" "$text"
         if found=$("$program" --help 2>&1); then
             say "$program: ${found%%$'\n'*}"
         else

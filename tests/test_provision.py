@@ -81,6 +81,8 @@ def built(source: Path) -> Path:
         stand_in(program, f"echo {program.name}; echo Version 1.2.3 >&2; echo")
         (program.parent / ".libs").mkdir()
         stand_in(program.parent / ".libs" / program.name, "echo not by itself; exit 1")
+    (source / "p4c" / "p4include").mkdir()
+    (source / "p4c" / "p4include" / "core.p4").touch()
     prompt = targets / "simple_switch" / "sswitch_CLI.py"
     prompt.write_text("import runtime_CLI, bmpy_utils, bm_runtime, sswitch_runtime\n"
                       "def main(): print('the prompt')\n")  # fmt: skip
