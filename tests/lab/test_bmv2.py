@@ -13,6 +13,7 @@ from google.protobuf import text_format
 
 from bench import switches
 from compiler import CompileOptions, compile_program
+from lab.engines.mininet.switches.bmv2 import _refusal
 from lab.errors import LabError, MissingTool
 from lab.machine import patience, program, tools
 from lab.machine.paths import FABRIC_PROGRAM
@@ -182,3 +183,12 @@ def test_bmv2_steers_by_micro_segments(tmp_path: Path) -> None:
         ways.append([used[f"leaf1>spine{n}"] for n in (1, 2)])
     assert ways[0] == ways[1]
     assert ways[0][0] > 1.9 * ways[0][1]
+
+
+def test_a_bmv2_without_an_option_is_told_from_one_that_starts(tmp_path: Path) -> None:
+    log = tmp_path / "leaf1.log"
+    assert _refusal(log) == ""
+    log.write_text("Calling target program-options parser\nAdding interface a as port 1\n")
+    assert _refusal(log) == ""
+    log.write_text("Calling it\nunrecognised option '--priority-queues'\nAdding interface a\n")
+    assert _refusal(log) == "unrecognised option '--priority-queues'"

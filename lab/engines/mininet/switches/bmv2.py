@@ -117,6 +117,11 @@ class Bmv2Switches(Switches):
                 tell=partial(self.setting.still, f"BMv2 as {target.name} to listen"),
             )
             while not _listens(target.address):
+                if refusal := _refusal(self._log(target.name)):
+                    raise RunError(
+                        f"this {BMV2} is too old for the lab: {refusal}",
+                        "Build a later one, or leave --switch bmv2 out.",
+                    )
                 self.check()
                 if patience.is_over():
                     raise RunError(
@@ -330,6 +335,13 @@ class Bmv2Switches(Switches):
                 "closlab needs a BMv2 with its Thrift interface, as the packages have it.",
             )
         return done.stdout
+
+
+def _refusal(log: Path) -> str:
+    """What it says of an option that it does not know; it lives on all the same, and listens to
+    nobody."""
+    said = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return next((line for line in said if line.startswith("unrecognised option")), "")
 
 
 def _listens(address: str) -> bool:
