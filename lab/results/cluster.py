@@ -44,6 +44,17 @@ class ClusterResult(Part):
     racks: float  # over how many more racks jobs were spread than they needed; 1 is none
     jobs: tuple[JobOfCluster, ...]
 
+    @property
+    def slowest(self) -> list[JobOfCluster]:
+        """Jobs that came to their end, whom the fabric slowed most first."""
+        done = (job for job in self.jobs if job.slowdown)
+        return sorted(done, key=lambda job: -(job.slowdown or 0))
+
+    @property
+    def longest_queued(self) -> JobOfCluster:
+        """Who waited longest for hosts."""
+        return max(self.jobs, key=lambda job: job.queued_ns or 0)
+
 
 def cluster_result(experiment: Experiment, timeline: Timeline) -> ClusterResult | None:
     """What became of a cluster's jobs; None where the traffic is none."""

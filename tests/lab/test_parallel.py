@@ -12,7 +12,7 @@ import pytest
 from lab.engines.sim import simulation
 from lab.engines.sim.parts import parts
 from lab.errors import LabError
-from lab.scenario import catalogue, shipped
+from lab.scenario import shipped
 from tests.lab.any_settings import written
 from tests.lab.simulated import simulate
 from topologies import Fabric, Node, fat_tree, leaf_spine
@@ -30,7 +30,7 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "alltoall": ("link.delay_ns=0",),  # nobody has a turn before the others
     "hello": ("link.delay_ns=1ms", "buffer.bytes=200MB"),  # turns shorter than cables
 }
-SIMULATED = [name for name in shipped.names() if catalogue.load(name).control.kind != "bgp"]
+SIMULATED = [name for name in shipped.names() if "sim" in shipped.engines(name)]
 # By day, beside the small ones: a circle of pauses, tenants, MRC with its probes, UET with trimmed
 # packets. By night all.
 BY_DAY = ("deadlock", "evpn-tenants", "path-health", "trim-incast")

@@ -244,13 +244,16 @@ def merge(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
     return merged
 
 
-def climbing(
-    run: KeptRun, end_ns: float, zoom: Zoom | None, most: int = _MOST_ROWS
-) -> Drawing | None:
-    """The drawing, of so many rows at most."""
+def climbing(run: KeptRun, end_ns: float, zoom: Zoom | None) -> Drawing | None:
+    """The drawing."""
     rows = paused(run)
-    if not rows:
-        return None
+    return _drawn(run, rows, end_ns, zoom, _MOST_ROWS) if rows else None
+
+
+def _drawn(
+    run: KeptRun, rows: Sequence[Row], end_ns: float, zoom: Zoom | None, most: int
+) -> Drawing:
+    """The same of rows, of which so many at most are shown."""
     shown = _chosen(rows, waiting(run), most)
     drawing = Drawing(0, _told(run, rows))
     y = 4.0
@@ -281,10 +284,12 @@ def climbing(
 
 def the_rest(run: KeptRun, end_ns: float) -> Unfolded | None:
     """All directions over the whole run, where the drawing has no room for them."""
-    count = len(paused(run))
-    drawing = climbing(run, end_ns, None, _MOST_EVER) if count > _MOST_ROWS else None
-    said = "All" if count <= _MOST_EVER else f"{_MOST_EVER} of"
-    return Unfolded(f"{said} {count} paused directions", drawing) if drawing else None
+    rows = paused(run)
+    if len(rows) <= _MOST_ROWS:
+        return None
+    said = "All" if len(rows) <= _MOST_EVER else f"{_MOST_EVER} of"
+    whole = _drawn(run, rows, end_ns, None, _MOST_EVER)
+    return Unfolded(f"{said} {len(rows)} paused directions", whole)
 
 
 def _chosen(rows: Sequence[Row], first: Collection[str], most: int) -> list[Row]:

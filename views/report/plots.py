@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
+from typing import NamedTuple
 
 from lab.results.outcome import Note
 from lab.results.part import Percentiles
@@ -446,6 +447,27 @@ def uplinks(run: KeptRun) -> dict[Node, dict[str, int]]:
 def lone_uplinks(run: KeptRun) -> list[Node]:
     """Switches that had more to send up than acknowledgements, and one way."""
     return [switch for switch, ways in _upward(run).items() if len(ways) == 1]
+
+
+class Preferred(NamedTuple):
+    """A way up that a switch sent more by than by others."""
+
+    excess: float  # times its even share
+    switch: str
+    way: str
+    share: float
+    ways: int
+
+
+def preferred(upward: Mapping[Node, Mapping[str, int]]) -> Preferred | None:
+    """Of these switches' ways the one that is furthest above its even share."""
+    found = []
+    for switch, ways in upward.items():
+        total = sum(ways.values())
+        way = max(ways, key=lambda name: ways[name])
+        share = ways[way] / total
+        found.append(Preferred(ways[way] * len(ways) / total, str(switch), way, share, len(ways)))
+    return max(found, default=None)
 
 
 def _upward(run: KeptRun) -> dict[Node, dict[str, int]]:

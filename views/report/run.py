@@ -56,11 +56,12 @@ def write_and_tell(folder: Path) -> tuple[Path, str]:
     """The same; where it is, and what it begins with."""
     run = read_run(folder)
     path = folder / REPORT
-    path.write_text(page.document(f"{run.result.scenario.name} · closlab", _body(run)))
-    return path, verdict(run)
+    told = verdict(run)
+    path.write_text(page.document(f"{run.result.scenario.name} · closlab", _body(run, told)))
+    return path, told
 
 
-def _body(run: KeptRun) -> Iterator[str]:
+def _body(run: KeptRun, told: str) -> Iterator[str]:
     result, scenario = run.result, run.result.scenario
     yield page.heading(1, scenario.name)
     changes = since_shipped(run)
@@ -70,7 +71,6 @@ def _body(run: KeptRun) -> Iterator[str]:
     yield from (page.paragraph(said, "about") for said in (about, here) if said)
     doubts = list(cautions(result))
     suspicious = not result.fidelity.ok or result.ended or doubts or result.flows.failed
-    told = verdict(run)
     yield page.paragraph(told, "story verdict warning" if suspicious else "story verdict")
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))

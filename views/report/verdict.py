@@ -11,7 +11,7 @@ from collections.abc import Callable
 from lab.results.stalls import said
 from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptFlow, KeptRun
-from views.report.plots import REASONS, uplinks
+from views.report.plots import REASONS, preferred, uplinks
 from views.report.suspects import aggressors, circle, congested, storming, straggler, victims
 
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
@@ -95,11 +95,9 @@ def _straggler(run: KeptRun) -> str:
 
 def _cluster(run: KeptRun) -> str:
     found = run.result.cluster
-    done = [job for job in found.jobs if job.slowdown] if found else []
-    if not found or not found.slowdown or not done:
+    if not found or not found.slowdown or not (done := found.slowest):
         return ""
-    worst = max(done, key=lambda job: job.slowdown or 0)
-    waited = max(found.jobs, key=lambda job: job.queued_ns or 0)
+    worst, waited = done[0], found.longest_queued
     queue = (
         f"; {waited.name} waited longest for hosts, {duration(waited.queued_ns)}"
         if waited.queued_ns
@@ -183,21 +181,13 @@ def _preferred(run: KeptRun) -> str:
         return ""
     ends = (run.fabric.node(slowest.src), run.fabric.node(slowest.dst))
     leaf, to = (str(run.fabric.leaf_of(end)) for end in ends)
-    worst = max(
-        (
-            (sent * len(ways) / total, sent / total, str(switch), way, len(ways))
-            for switch, ways in uplinks(run).items()
-            if str(switch) == leaf != to and (total := sum(ways.values()))
-            for way, sent in ways.items()
-        ),
-        default=None,
-    )
-    if worst is None or worst[0] < UNEVEN:
+    own = {switch: ways for switch, ways in uplinks(run).items() if str(switch) == leaf != to}
+    worst = preferred(own)
+    if worst is None or worst.excess < UNEVEN:
         return ""
-    _, share, switch, way, count = worst
     return (
-        f"{switch} sent {percent(share)} of its upward bytes by {way}, where an even share is "
-        f"{percent(1 / count)}"
+        f"{leaf} sent {percent(worst.share)} of its upward bytes by {worst.way}, where an even "
+        f"share is {percent(1 / worst.ways)}"
     )
 
 

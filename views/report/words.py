@@ -10,15 +10,14 @@ from lab.results.result import Drops, Result
 from lab.scenario.model import remarks
 from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptRun
-from views.report.plots import REASONS, lone_uplinks, uplinks
+from views.report.plots import REASONS, lone_uplinks, preferred, uplinks
 from views.report.suspects import circle, congested, dead_cables, storming, straggler, victims
+from views.report.verdict import HARDLY, UNEVEN
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
-_HARDLY = 1.1  # times as long as alone
 _LONG = 0.1  # of a run, from which on a silence is told
 _MOST_NAMED = 4
 _EQUAL = 1.02  # times as much, below which it is the same
-_UNEVEN = 1.25  # times its even share, from which on a way is overloaded
 
 
 def story(run: KeptRun) -> str:
@@ -53,17 +52,15 @@ def sentences(run: KeptRun) -> Iterator[str]:
 def _cluster(result: Result) -> Iterator[str]:
     """What its placement cost the jobs, and who waited for hosts."""
     found = result.cluster
-    done = [job for job in found.jobs if job.slowdown] if found else []
-    if not found or not found.slowdown or not done:
+    if not found or not found.slowdown or not (done := found.slowest):
         return
-    worst = max(done, key=lambda job: job.slowdown or 0)
+    worst, waited = done[0], found.longest_queued
     where = f"over {plural(worst.racks, 'rack')}"
     yield (
         f"Once they had their hosts, half of {plural(len(done), 'job')} took no more than "
         f"{number(found.slowdown.p50)} times as long as alone, and {worst.name}, {where}, "
         f"{number(worst.slowdown or 0)} times."
     )
-    waited = max(found.jobs, key=lambda job: job.queued_ns or 0)
     if waited.queued_ns and found.queued_ns:
         yield (
             f"For hosts half of them waited no longer than {duration(found.queued_ns.p50)}, and "
@@ -84,7 +81,7 @@ def _completion(run: KeptRun) -> Iterator[str]:
     busiest = max(run.result.links, key=lambda use: use.utilisation, default=None)
     if busiest is not None and busiest.utilisation:
         yield f"The busiest link, {busiest.name}, was in use {percent(busiest.utilisation)} of it."
-    if flows.slowdown and flows.slowdown.max < _HARDLY:
+    if flows.slowdown and flows.slowdown.max < HARDLY:
         yield "Each took hardly longer than it would have taken alone in an empty fabric."
     elif flows.fct_ns and flows.completed > 1:
         yield (
@@ -96,7 +93,7 @@ def _completion(run: KeptRun) -> Iterator[str]:
                 "Alone in an empty fabric the median would have been "
                 + (
                     f"{number(flows.slowdown.p50)} times as fast"
-                    if flows.slowdown.p50 >= _HARDLY
+                    if flows.slowdown.p50 >= HARDLY
                     else "hardly faster"
                 )
                 + f", the worst {number(flows.slowdown.max)} times as fast."
@@ -108,11 +105,11 @@ def _completion(run: KeptRun) -> Iterator[str]:
     ]
     if slowed:
         (most, worst), (least, best) = max(slowed), min(slowed)
-        slow = f"{number(least)} times" if least >= _HARDLY else "hardly at all"
+        slow = f"{number(least)} times" if least >= HARDLY else "hardly at all"
         yield (
             f"Of its parts {worst} was slowed down most, {number(most)} times in the middle, and "
             f"{best} least, {slow}."
-            if most >= _HARDLY
+            if most >= HARDLY
             else "None of its parts was slowed down to speak of."
         )
 
@@ -287,23 +284,14 @@ def _congestion(run: KeptRun) -> Iterator[str]:
 
 def _balance(run: KeptRun) -> Iterator[str]:
     """The most overloaded way, if any is."""
-    worst: tuple[float, str, str, float, int] | None = None
-    found_any = uplinks(run)
-    for switch, ways in found_any.items():
-        total = sum(ways.values())
-        way = max(ways, key=lambda name: ways[name])
-        excess = ways[way] * len(ways) / total
-        found = (excess, str(switch), way, ways[way] / total, len(ways))
-        if worst is None or found > worst:
-            worst = found
+    worst = preferred(uplinks(run))
     if worst is None:
         return
-    excess, switch_, way, share, count = worst
     lone = lone_uplinks(run)
-    if excess >= _UNEVEN:
+    if worst.excess >= UNEVEN:
         yield (
-            f"Load was uneven: {switch_} sent {percent(share)} of its upward bytes by {way}, "
-            f"where an even share is {percent(1 / count)}."
+            f"Load was uneven: {worst.switch} sent {percent(worst.share)} of its upward bytes by "
+            f"{worst.way}, where an even share is {percent(1 / worst.ways)}."
         )
     elif lone:
         few = len(lone) <= _MOST_NAMED
