@@ -35,8 +35,22 @@ from controller.errors import ControllerError
 from controller.wire import canonical, from_finsy, to_finsy
 
 _T = TypeVar("_T")
+
+
+def _plain(record: logging.LogRecord) -> bool:
+    """Of a task that failed finsy shows a traceback: here that is told in words, and not at all if
+    nobody wants it any longer."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, fy.P4ClientError):
+        record.msg, record.args = f"{record.getMessage()}: {error}", ()
+        record.exc_info = None
+        return error.code is not fy.GRPCStatusCode.CANCELLED
+    return True
+
+
 # finsy tells of every switch that offers no gNMI; what matters is raised as an exception.
 logging.getLogger("finsy").setLevel(logging.ERROR)
+logging.getLogger("finsy").addFilter(_plain)
 
 _ENTITIES_PER_WRITE = 512
 ANSWER_S = 60.0  # that a switch may take for all it is asked: it may have to compile the program

@@ -32,6 +32,7 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.progress import Hear, Progress, Told
+from lab.results.causes import Why
 from lab.results.cautions import cautions
 from lab.results.outcome import Note
 from lab.results.result import Result
@@ -39,6 +40,7 @@ from lab.results.snapshot import Snapshot
 from lab.runs import sweep as sweeps
 from lab.runs.child import run_in_child
 from lab.runs.run import INTERRUPTED, KEPT, check, clear, code_of, keeping, simulate
+from lab.runs.why import why
 from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
@@ -126,6 +128,19 @@ class Run:
     def timeseries(self) -> Table:
         """Queues, pauses, marks and drops over time: timeseries.csv."""
         return _table(Note._fields, self._kept.notes)
+
+    def why(self, what: str | None = None) -> Why:
+        """What a message (SRC-DST), a job or the ``run`` was held up by, else the message slowed
+        most: what the simulator took away, and what share of the time lost each gave back."""
+        with writing_to(self.folder):
+            found = why(self.folder, what, Told(lambda _: None), self._p4)
+            (self.folder / REPORT).unlink(missing_ok=True)  # it is to show it
+        return found
+
+    @property
+    def _p4(self) -> Path | None:
+        told = self.result.provenance.get("p4")
+        return Path(told) if told else None
 
     def report(self) -> Path:
         """The report, written if it was not yet."""

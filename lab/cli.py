@@ -30,6 +30,7 @@ COMMANDS = (
     "draw",
     "runs",
     "replay",
+    "why",
     "watch",
     "doctor",
     "sweep",

@@ -39,6 +39,7 @@ ELSEWHERE = {
     "demo": "tests/lab/test_demo.py",
     "watch": "tests/lab/test_live.py",
     "replay": "tests/lab/test_live.py",
+    "why": "tests/lab/test_why.py",
     "enter": "tests/lab/test_prompt.py",
     "exec": "tests/lab/test_programs.py",
     "mpirun": "tests/lab/test_programs.py",

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Changes, Class, Dilation, On, Out, Running, Stretch, times
-from lab.engines.mininet import running
+from lab.engines.mininet import hands, running
 from lab.errors import LabError
 from lab.progress import Stages
 from lab.runs.programs import Ground, Wanted, launch, launch_on, told
@@ -56,7 +56,10 @@ def run(
         return launch_on(scenario, wanted, out, dilation, Stages(Console(stderr=True)))
     if changes or dilation or out:
         raise LabError("--set, --dilation and --out are for a fabric of its own", "Say --on too.")
-    ground = Ground.of_running(running.find(lab))
+    found = running.find(lab)
+    ground = Ground.of_running(found)
     ended = launch(wanted, ground)
     print(told(ended, ground.dilation), file=sys.stderr)
-    return ended.code
+    if died := hands.befallen(found.folder):
+        print(f"Meanwhile {died}: the fabric was not whole.", file=sys.stderr)
+    return ended.code or bool(died)

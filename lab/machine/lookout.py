@@ -86,6 +86,15 @@ class Lookout:
         self._untold_since = None
         return self._failure
 
+    @property
+    def befallen(self) -> str | None:
+        """Who has died by this very moment, for who goes on all the same."""
+        with self._lock:
+            over = [door for door in self._doors.values() if _is_over(door)]
+        for door in over:
+            self._died(door)
+        return self._failure
+
     @contextmanager
     def watching(self, tell: Tell) -> Iterator[None]:
         """For as long as the context lasts, in a main thread: which may be woken by a RunError.

@@ -16,9 +16,10 @@ import random
 import resource
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -480,20 +481,44 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
             "engine": engine,
             "folder": str(folder),
         }
-        try:
-            done = subprocess.run(
-                words, input=json.dumps(asked), env=os.environ | jumping(drawn.clock),
-                stdout=2, stderr=subprocess.PIPE, text=True, check=False,
-                timeout=_REAL_S * slowness(),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return Ending("hung", (f"it did not end within {_REAL_S * slowness():.0f} s",))
+        most_s = _REAL_S * slowness()
+        ended = _heard(words, json.dumps(asked), os.environ | jumping(drawn.clock), most_s)
+        if ended is None:
+            return Ending("hung", (f"it did not end within {most_s:.0f} s",))
         told = folder / _TOLD
         if not told.exists():
-            last = done.stderr.strip()[-300:]
-            return Ending("broke off", (f"it ended with {done.returncode}: {last}",))
+            code, last = ended
+            return Ending("broke off", (f"it ended with {code}: {last}",))
         how, complaints = json.loads(told.read_text())
         return Ending(how, tuple(complaints))
+
+
+def _heard(
+    words: Sequence[str], asked: str, environment: Mapping[str, str], most_s: float
+) -> tuple[int, str] | None:
+    """Let a process do what it is asked: its exit code, and what it said last; none if it hangs.
+
+    For whom it waits is passed on.
+    """
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=2, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        late = threading.Timer(most_s, process.kill)
+        late.start()
+        with suppress(BrokenPipeError):
+            process.stdin.write(asked)
+            process.stdin.close()
+        last = ""
+        for line in process.stderr:
+            last = (last + line)[-300:]
+            if line.startswith("closlab: "):
+                print(line, end="", file=sys.stderr, flush=True)
+        code = process.wait()
+        is_late = not late.is_alive()
+        late.cancel()
+    return None if is_late else (code, last.strip())
 
 
 def jumping(clock: Jumps) -> dict[str, str]:

@@ -28,6 +28,7 @@ from lab.machine.program import source_in
 from lab.machine.scratch import gone_at_our_end
 from lab.progress import Stages
 from lab.results import conservation
+from lab.results.causes import CAUSES
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import REPORT, RESULT, Result, assemble, save
 from lab.runs.provenance import provenance
@@ -97,7 +98,7 @@ def check(options: RunOptions) -> None:
 def clear(folder: Path) -> None:
     """What an earlier run left there is no result of this one, and no link leads out of it."""
     links = [entry.name for entry in os.scandir(folder) if entry.is_symlink()]
-    for file in (*KEPT, *links):
+    for file in (*KEPT, CAUSES, *links):
         (folder / file).unlink(missing_ok=True)
     shutil.rmtree(folder / "pcaps", ignore_errors=True)
 
@@ -261,6 +262,8 @@ def _inside(
                     code = attend(up, experiment, registration.name) or 0
                     if control is not None:
                         control.check()
+                    if died := lookout.befallen:
+                        raise RunError(died)
                     return code
             with _up(experiment, options, stages, registration) as up:
                 outcome = up.measure()

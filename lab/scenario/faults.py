@@ -173,13 +173,18 @@ _TOWARDS = {None: "", "up": " away from hosts", "down": " towards hosts"}
 def told(scenario: Scenario) -> Iterator[Told]:
     """The faults of a scenario, as whoever watches them is told."""
     for fault in scenario.faults:
-        plane = f"plane {fault.plane}" if fault.plane else ""
-        where = fault.link or fault.host or fault.switch or plane
         kind = "storm" if fault.action == "storm" else "fault"
-        what = f"{where} {fault.action}{_TOWARDS[fault.direction]}"
+        what = worded(fault)
         yield Told(fault.at_ns, kind, what, fault.link or "")
         if fault.for_ns:
             yield Told(fault.at_ns + fault.for_ns, kind, f"{what} over", fault.link or "")
+
+
+def worded(fault: Fault) -> str:
+    """To what it happens, and what."""
+    plane = f"plane {fault.plane}" if fault.plane else ""
+    where = fault.link or fault.host or fault.switch or plane
+    return f"{where} {fault.action}{_TOWARDS[fault.direction]}"
 
 
 def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:

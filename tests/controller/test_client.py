@@ -11,6 +11,7 @@ import finsy as fy
 import grpc
 import pytest
 from finsy import p4client
+from finsy.log import LOGGER
 from finsy.proto import p4r, p4r_grpc
 
 from controller import (
@@ -193,3 +194,20 @@ def test_a_switch_too_slow_to_answer_is_named(
 
 def test_calls_may_take_as_long_as_all_of_them() -> None:
     assert p4client._DEFAULT_RPC_TIMEOUT > 10 * ANSWER_S
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (grpc.StatusCode.CANCELLED, []),
+        (grpc.StatusCode.INTERNAL, ["task 'x' failed: operation=send"]),
+    ],
+)
+def test_what_fails_in_finsy_is_told_without_a_traceback(
+    caplog: pytest.LogCaptureFixture, code: grpc.StatusCode, count: int
+) -> None:
+    """And what was only broken off, since somebody interrupted us, is not told at all."""
+    failed = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata())
+    LOGGER.critical("task %r failed", "x", exc_info=fy.P4ClientError(failed, "send"))
+    assert "Traceback" not in caplog.text
+    assert caplog.text.count("task 'x' failed: operation=send code=") == count

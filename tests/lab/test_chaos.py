@@ -21,7 +21,7 @@ from lab.results import conservation
 from lab.results.outcome import Fidelity, Outcome
 from lab.results.stalls import VERDICTS, Stall, Verdict
 from lab.runs import chaos, soak
-from lab.runs.chaos import Belongings, Drawn, Ending, Faults, drawn, shortest
+from lab.runs.chaos import Belongings, Drawn, Ending, Faults, _heard, drawn, shortest
 from lab.scenario import catalogue
 from tests.lab.conftest import closlab
 from tests.waiting import LONG_S
@@ -425,3 +425,14 @@ def test_nobody_goes_by_a_clock_that_can_be_set() -> None:
     # that was served last and now, however this one was set meanwhile.
     told |= {"switch/rt/loop.c", "switch/rt/port_socket.h", "traffic/core/host_main.c"}
     assert found <= told
+
+
+def test_for_whom_a_run_waits_is_passed_on_while_it_does(capfd: pytest.CaptureFixture[str]) -> None:
+    says = "import sys; sys.stderr.write('closlab: waiting\\nelse\\n'); sys.exit(len(input()))"
+    assert _heard([sys.executable, "-c", says], "abc\n", os.environ, LONG_S) == (
+        3,
+        "closlab: waiting\nelse",
+    )
+    assert capfd.readouterr().err == "closlab: waiting\n"
+    hangs = "import time; time.sleep(1000)"
+    assert _heard([sys.executable, "-c", hangs], "", os.environ, 0.1) is None

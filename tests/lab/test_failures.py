@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from params.quantity import duration
 from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of
 from tests.lab.simulated import simulate
 from tests.lab.test_capsule import in_namespace
+from tests.lab.test_prompt import Prompt
 from tests.waiting import LONG_S
 from views.report import read_run
 
@@ -30,7 +33,7 @@ _LONG = (  # a minute, unless it is ended
 )
 
 
-def _capsule(run: subprocess.Popen[str]) -> int:
+def _capsule(run: subprocess.Popen[Any]) -> int:
     """The first process of a run's capsule."""
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
     ours = Path("/proc/self/ns/pid").readlink()
@@ -283,3 +286,28 @@ def test_a_limit_says_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     told = slower._limit_reached(600_001)
     assert told is not None and "at most 600 s" in told and duration(600_001) in told
     assert "limit of" not in told
+
+
+@pytest.mark.mininet
+def test_a_program_whose_fabric_died_under_it_did_not_go_well(
+    tmp_path: Path, own_cache: Path
+) -> None:
+    """Even if it ends with 0: what it saw of the network was not the fabric."""
+    lab = Prompt(tmp_path / "out", "--set", "topology.leaves=2")
+    goes = f"touch {tmp_path}/goes; until [ -e {tmp_path}/go ]; do sleep 0.02; done"
+    program = subprocess.Popen(
+        [*CLOSLAB, "exec", "h1", "--", "sh", "-c", goes], stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "goes").exists():
+        assert program.poll() is None
+        time.sleep(0.05)
+    switches = os.pidfd_open(_inside(_capsule(lab.process), "switch.host")[0])
+    signal.pidfd_send_signal(switches, signal.SIGKILL)
+    assert select.select([switches], [], [], LONG_S)[0]
+    os.close(switches)
+    (tmp_path / "go").touch()
+    err = program.communicate(timeout=LONG_S)[1]
+    assert program.returncode == 1, err
+    assert "Meanwhile the process of the switches died (SIGKILL): the fabric was not whole" in err
+    said, _ = lab.process.communicate(timeout=LONG_S)
+    assert b"the process of the switches died (SIGKILL)" in said

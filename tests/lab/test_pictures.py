@@ -20,7 +20,7 @@ from lab.scenario.experiment import Experiment
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 from views.report import KeptRun, read_run, write_report
-from views.report.climbing import paused, the_rest
+from views.report.climbing import the_rest
 from views.report.figures import PICTURES, figure, figures_of, write_figure
 from views.report.moments import moments
 from views.report.palette import (
@@ -36,6 +36,7 @@ from views.report.palette import (
     TEXTS,
 )
 from views.report.plots import REASONS, Limits
+from views.report.standing import paused
 from views.report.suspects import waiting
 from views.report.svg import WIDTH, Drawing, Shape, width_of
 from views.report.truetype import Font

@@ -22,11 +22,12 @@ from tests.lab.pages import Page
 from tests.lab.simulated import simulate
 from views.report import Comparison, compare, read_run, write_comparison, write_report
 from views.report.buffers import buffer
-from views.report.climbing import climbing, paused
+from views.report.climbing import climbing
 from views.report.cluster import cluster
 from views.report.figures import PICTURES, write_figure
 from views.report.palette import DAY, NIGHT, SERIES
 from views.report.plots import Limits, queues
+from views.report.standing import paused
 from views.report.svg import WIDTH, linear, spread, width_of
 from views.report.topology import CLASSES
 from views.report.words import story

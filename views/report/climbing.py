@@ -6,17 +6,13 @@
 
 Above, from the first pause on, until all that followed it stood still; below the whole run. Of runs
 that are compared both have axes in common.
-
-A pause has two kinds of causes: what led to its beginning, and what held it on: a direction stands
-still for longer while that by which its packets would go on does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from lab.results.outcome import PauseNote
 from lab.scenario.memory import Memory
@@ -25,20 +21,17 @@ from views.report.kept import KeptRun
 from views.report.moments import draw_events, room_for_events
 from views.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
 from views.report.parts import Unfolded
+from views.report.standing import NEAR_NS, Row, Span, led_to, merge, paused, told_spans
 from views.report.suspects import circle, waiting
 from views.report.svg import FONT, WIDTH, Drawing, Line, Scale, apart, linear, x_axis
 
 _LEFT, _RIGHT, _AXIS = 112.0, WIDTH - 36, 32.0
 _ZOOM_NS = 50_000  # at least
-_BEFORE_NS = 2_000  # of the zoom: before the first pause; and what notes may be off by
 _MOST_ROWS = 14
 _MOST_EVER = 200  # of those, unfolded
 _ROW, _QUEUE = 18.0, 54.0
 _MOST_HELD = 3  # told in words
-_LEAST_HELD = 0.05  # of a row's time: less is not told
 _MOST_SIGNS = 400  # of XOFF and XON: more than anybody could tell apart
-
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ class Zoom:
         began = [(run, first) for run in runs if (first := _first(run))]
         if not began:
             return None
-        begin = max(0, min(first.time_ns for _, first in began) - _BEFORE_NS)
+        begin = max(0, min(first.time_ns for _, first in began) - NEAR_NS)
         climbed = max(_climbed(run) for run, _ in began) - begin
         end = begin + max(_ZOOM_NS, math.ceil(1.05 * climbed))
         if max(run.end_ns for run in runs) <= 2 * (end - begin):
@@ -77,7 +70,7 @@ def _climbed(run: KeptRun) -> float:
     last = 0.0
     for row in paused(run):
         if not until or row.first_ns <= until.get(row.cause, -1):
-            first = row.spans or _told_spans(row, float("inf"))
+            first = row.spans or told_spans(row, float("inf"))
             until[row.name] = merge(first, _ZOOM_NS)[0][1]
             last = max(last, row.first_ns)
     return last
@@ -95,7 +88,7 @@ class _Held:
     @classmethod
     def of(cls, run: KeptRun, first: PauseNote, begin_ns: int, end_ns: int) -> _Held | None:
         """Of the switch that paused somebody first; of a host nobody knows."""
-        switch = _to(first.link)
+        switch = led_to(first.link)
         mine = [
             stock
             for stock in run.stocks
@@ -118,130 +111,6 @@ class _Held:
     def most(self) -> float:
         """What its scale must reach."""
         return max(value for _, value in (*self.filled, *self.xoff))
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A direction that stood still."""
-
-    name: str
-    spans: tuple[Span, ...]  # over the whole run
-    told: tuple[PauseNote, ...]  # one by one, as far as these were noted
-    cause: str = ""  # the direction whose pause led to its first; none: its own queue did
-    depth: int = 0  # how many pauses led to it, one by the other
-    held_by: str = ""  # the direction whose standing still kept it longest from going on
-    held: float = 0.0  # for which share of its time
-
-    @property
-    def stood_ns(self) -> float:
-        """How long, in all."""
-        return sum(end - begin for begin, end in self.spans)
-
-    @property
-    def first_ns(self) -> float:
-        """When it first had to, by the frame that told it; else by what was noted later."""
-        told = [note.time_ns for note in self.told if note.what == "xoff"]
-        return min(told) if told else min((begin for begin, _ in self.spans), default=float("inf"))
-
-
-def paused(run: KeptRun) -> list[Row]:
-    """All directions that stood still, each below the one whose pause led to it."""
-    totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}
-    told: dict[str, list[PauseNote]] = {}
-    for note in run.pauses:
-        if note.what != "stuck":
-            told.setdefault(note.link, []).append(note)
-    names = {name for name, total in totals.items() if total} | told.keys()
-    rows = [Row(name, tuple(merge(_spans(run, name))), tuple(told.get(name, ()))) for name in names]
-    return _ordered(rows)
-
-
-def _ordered(rows: Iterable[Row]) -> list[Row]:
-    """Each below the pause that led to it, what came first on top."""
-    by_start: dict[str, list[Row]] = {}
-    for row in rows:
-        by_start.setdefault(row.name.partition(">")[0], []).append(row)
-    below: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.first_ns, row.name)):
-        below.setdefault(_cause(row, by_start.get(_to(row.name), ())), []).append(row)
-    ordered: list[Row] = []
-    waiting_ = [(row, "", 0) for row in reversed(below.get("", ()))]
-    while waiting_:
-        row, cause, depth = waiting_.pop()
-        held, held_by = _held_on(row, by_start.get(_to(row.name), ()))
-        placed = replace(row, cause=cause, depth=depth, held=held, held_by=held_by)
-        ordered.append(placed)
-        waiting_ += [(each, row.name, depth + 1) for each in reversed(below.get(row.name, ()))]
-    return ordered
-
-
-def _cause(row: Row, candidates: Iterable[Row]) -> str:
-    """Of the directions from the switch that a row leads to, and that stood still when the row had
-    to: the one that was told so last."""
-    earlier = [
-        (begin, each.name)
-        for each in candidates
-        for begin, end in _told_spans(each, float("inf"))
-        if begin < row.first_ns <= end and row.told and _stood_at(each, row.first_ns)
-    ]
-    return max(earlier)[1] if earlier else ""
-
-
-def _stood_at(row: Row, time_ns: float) -> bool:
-    """Whether it did, as it was noted: a pause also ends by itself, and by a watchdog."""
-    near = (begin - _BEFORE_NS <= time_ns <= end + _BEFORE_NS for begin, end in row.spans)
-    return any(near) or not row.spans
-
-
-def _held_on(row: Row, candidates: Iterable[Row]) -> tuple[float, str]:
-    """The largest share of a row's time in which one of the directions that its packets go on by
-    stood still, and which that is; a little is nothing."""
-    if not row.stood_ns:
-        return 0.0, ""
-    shares = [(_common_ns(row.spans, each.spans) / row.stood_ns, each.name) for each in candidates]
-    return max((each for each in shares if each[0] >= _LEAST_HELD), default=(0.0, ""))
-
-
-def _common_ns(ours: Sequence[Span], theirs: Sequence[Span]) -> float:
-    """For how long both stood still; each in order of time, and apart."""
-    common, at = 0.0, 0
-    for begin, end in ours:
-        while at < len(theirs) and theirs[at][1] <= begin:
-            at += 1
-        for other in islice(theirs, at, None):
-            if other[0] >= end:
-                break
-            common += min(end, other[1]) - max(begin, other[0])
-    return common
-
-
-def _to(direction: str) -> str:
-    return direction.partition(">")[2].partition(".")[0]
-
-
-def _spans(run: KeptRun, name: str) -> list[Span]:
-    """When a direction stood still, by what was noted of it: of several classes that stood still at
-    once the times add up, so it cannot have begun before the note before."""
-    found: list[Span] = []
-    before = at_ns = 0
-    for note in run.notes_of.get(name, ()):
-        if note.paused_ns > before:
-            began = max(at_ns, note.time_ns - (note.paused_ns - before))
-            found.append((began, float(note.time_ns)))
-            before = note.paused_ns
-        at_ns = note.time_ns
-    return found
-
-
-def merge(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
-    """Spans in order of time, those that nobody could see apart as one."""
-    merged: list[Span] = []
-    for start, end in sorted(spans):
-        if merged and start - merged[-1][1] <= gap:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
 
 
 def climbing(run: KeptRun, end_ns: float, zoom: Zoom | None) -> Drawing | None:
@@ -357,7 +226,7 @@ def _zoomed(
     tops = {row.name: y + at * _ROW for at, row in enumerate(shown)}
     of_name = {row.name: row for row in shown}
     for row in shown:
-        spans = _told_spans(row, end)
+        spans = told_spans(row, end)
         _track(drawing, row, time, tops[row.name], 0.0, end, spans)
     signs = 0
     led: list[tuple[float, float, float, float, str]] = []
@@ -365,7 +234,7 @@ def _zoomed(
         inside = [note for note in row.told if begin <= note.time_ns <= end]
         cause = of_name.get(row.cause)
         if cause and begin <= row.first_ns <= end:
-            before = max(start for start, _ in _told_spans(cause, end) if start < row.first_ns)
+            before = max(start for start, _ in told_spans(cause, end) if start < row.first_ns)
             start = time(max(begin, before)), tops[cause.name] + 13
             head = time(row.first_ns), tops[row.name] + 1
             tip = f"{cause.name} stood still, so {row.name} had to"
@@ -401,19 +270,6 @@ def _stock(drawing: Drawing, held: _Held, time: Scale, most: float, y: float) ->
     drawing.text(0, y + 26, "at its fullest port", class_="tick")
     peak = max(value for _, value in held.filled)
     drawing.text(0, y + 40, f"peak {size(peak)}", class_="tick")
-
-
-def _told_spans(row: Row, end: float) -> list[Span]:
-    """When it stood still, by the frames that told it to."""
-    found: list[Span] = []
-    since: int | None = None
-    for note in row.told:
-        if note.what == "xoff" and since is None:
-            since = note.time_ns
-        elif note.what == "xon" and since is not None:
-            found.append((since, note.time_ns))
-            since = None
-    return found if since is None else [*found, (since, end)]
 
 
 def _track(

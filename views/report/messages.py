@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from params.quantity import NANOSECONDS, duration, number, plural, size
-from views.report.climbing import merge
 from views.report.kept import KeptFlow, KeptRun
 from views.report.palette import (
     AGGRESSOR,
@@ -29,6 +28,7 @@ from views.report.palette import (
     VICTIM,
     WORK,
 )
+from views.report.standing import merge
 from views.report.suspects import aggressors, straggler, victims
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, x_axis
 

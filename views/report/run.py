@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from lab.results.causes import Why, read_causes
 from lab.results.cautions import cautions
 from lab.results.result import REPORT, Flows, Result
 from lab.scenario import glossary
@@ -26,6 +27,7 @@ from views.report.paper import PORTRAIT
 from views.report.plots import BINS, Limits
 from views.report.topology import is_large, parts
 from views.report.verdict import verdict
+from views.report.why import bar
 
 COMPLETION_TIMES = "Completion times"
 AS_IT_SHIPS = "The scenario as it ships: "
@@ -75,6 +77,7 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     yield page.folded("All that the figures say", page.listing(words.sentences(run)))
+    yield from map(_why, read_causes(run.folder))
     if more:
         yield page.folded("What the scenario is to show", page.paragraph(more))
     shown = panels(run, Limits.of([run]))
@@ -103,6 +106,12 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield page.folded("The scenario", scenario_text(run))
     yield meanings()
     yield footer({scenario.name: run})
+
+
+def _why(found: Why) -> str:
+    """Why something was slow, where somebody asked."""
+    title = f"Why did {found.what if found.src else f'the {found.what}'} take so long?"
+    return page.grid([Panel(title, bar(found), str(found))], 2)
 
 
 def _first(result: Result) -> list[Figure]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controller import ControllerError, Policy, still_taken
+from lab.engines.mininet.running import running
 from lab.errors import LabError
 from lab.machine.lookout import lookout
 from lab.scenario.live_actions import LiveAction, cables
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 SOCKET = "hands"
 PLUG = "plug"  # what goes before hosts and a class: programs of others are to send from there
+_BEFALLEN = "befallen"  # asks who has died that the fabric relies on
 _MOST_BYTES = 1000
+_GONE_S = 2.0  # in which a lab that does not answer is seen to be gone
 _TELL_S = 10.0  # between two words on what is waited for
 _ANSWER_S = 120.0  # that routes may take to be told, on a slow machine
 
@@ -140,6 +143,8 @@ class Hands:
         """What somebody asks for who watches."""
         if words == "traffic":
             return self.send()
+        if words == _BEFALLEN:
+            return lookout.befallen or ""
         word, _, what = words.partition(" ")
         if word == PLUG:
             with self._lock:
@@ -180,11 +185,31 @@ def ask(folder: Path, words: str) -> str:
             line.connect(path)
             line.sendall(words.encode() + b"\n")
             told = json.loads(_answer(line))
+    except TimeoutError:
+        raise LabError(f"the lab {folder.name} does not answer any more") from None
     except (OSError, ValueError):
-        raise LabError("the lab does not answer any more") from None
+        raise _unanswered(folder.name) from None
     if "error" in told:
         raise LabError(told["error"], told["cure"])
     return str(told["said"])
+
+
+def _unanswered(name: str) -> LabError:
+    """Why a lab does not answer; who dies shuts its sockets a moment before it is gone."""
+    until = time.monotonic() + _GONE_S
+    while name in {lab.name for lab in running()}:
+        if time.monotonic() > until:
+            return LabError(f"the lab {name} does not answer any more")
+        time.sleep(_GONE_S / 20)
+    return LabError(f"the lab {name} is gone: it has ended, or was killed")
+
+
+def befallen(folder: Path) -> str:
+    """From outside: who has died of those that the lab relies on; nobody, of one that is gone."""
+    try:
+        return ask(folder, _BEFALLEN)
+    except LabError:
+        return ""
 
 
 def _answer(line: socket.socket) -> bytes:

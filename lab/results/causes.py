@@ -1,0 +1,144 @@
+"""Why a message, a job or a run was slow, as it is kept: ``causes.json``.
+
+The time it lost is told as shares of roots: what gave how much of it back
+when it was taken away from the same run, one after the other. So the shares add up. The chain is
+what was seen on the way: who stood still, because of whom.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from files import parse_json, read_text
+from lab.results.part import Part
+from params.quantity import duration, number, percent
+
+CAUSES = "causes.json"
+RUN = "run"  # all of it, where one asks about that
+SCHEMA = "closlab.causes/1"
+_MOST_BYTES = 1 << 26
+_TOLD = 0.01  # of the time lost: less that nothing gave back is not told
+
+RootKind = Literal["fault", "loss", "slow link", "slow hosts", "straggler", "messages"]
+
+
+class Root(Part):
+    """Something without which a run is another."""
+
+    kind: RootKind
+    what: str  # in words, as in "without ..."
+    keys: tuple[str, ...] = ()  # of the scenario, by which it is taken away
+    begins_ns: int = 0
+
+
+class Share(Part):
+    """What it comes to when roots are gone, besides those of the shares before."""
+
+    roots: tuple[Root, ...]  # of several each would be enough to hold it up
+    took_ns: int | None = None  # without them; none: it does not end then either
+    gained_ns: int
+    share: float  # of the time lost
+
+    @property
+    def named(self) -> str:
+        """What its roots are."""
+        what = " and ".join(root.what for root in self.roots)
+        return what if len(self.roots) == 1 else f"{what}, each of which holds it up alone"
+
+
+class Held(Part):
+    """A direction of a link that stood still while the message was under way."""
+
+    link: str
+    stood_ns: int
+    share: float  # of the time of the one before, or of the message
+
+
+class Why(Part):
+    """A message, a job or a whole run, and what it was held up by."""
+
+    what: str  # SRC-DST, job NAME, or RUN
+    src: str = ""  # of a message
+    dst: str = ""
+    start_ns: int
+    took_ns: int | None = None  # in the simulator; none: it did not come to its end
+    alone_ns: int  # a message in an empty fabric; else with all that can be taken away gone
+    lost_ns: int
+    measured_ns: int | None = None  # by the run itself, where that was no simulation
+    shares: tuple[Share, ...] = ()
+    rest_ns: int = 0  # nothing that could be taken away gave it back
+    chain: tuple[Held, ...] = ()
+    tried: int = 0  # runs that were made to find out
+
+    def told(self) -> Iterator[str]:
+        """What came of it in sentences, the main thing first."""
+        yield f"{self._begun()}."
+        if self.measured_ns is not None:
+            yield (
+                "That is in the simulator, which can take things away; the run itself measured "
+                f"{duration(self.measured_ns)}."
+            )
+        more = ""
+        for share in self.shares:
+            then = "does not arrive either"
+            if share.took_ns is not None:
+                then = f"takes {duration(share.took_ns)}"
+            lost = f"{percent(share.share)} of the time lost"
+            yield f"{lost}: {share.named}. Without that{more} it {then}."
+            more = " as well"
+        if self.rest_ns > _TOLD * self.lost_ns > 0:
+            what = f"{percent(self.rest_ns / self.lost_ns)} of it" if more else "that"
+            yield f"Nothing that could be taken away gave {what} back."
+        if self.chain:
+            yield f"Meanwhile {self._chained()}."
+
+    def _begun(self) -> str:
+        """How long it took, and might have."""
+        who = f"{self.src}'s message to {self.dst}" if self.src else f"The {self.what}"
+        took = "did not come to its end"
+        if self.took_ns is not None:
+            took = f"took {duration(self.took_ns)}"
+        if not self.src:
+            return f"{who} {took}; without all that can be taken away {duration(self.alone_ns)}"
+        if self.took_ns is None:
+            return f"{who} did not arrive; alone it takes {duration(self.alone_ns)}"
+        return f"{who} {took}, {number(self.took_ns / self.alone_ns)} times as long as alone"
+
+    def _chained(self) -> str:
+        """Who stood still because of whom."""
+        first, *others = self.chain
+        stood = f"{duration(first.stood_ns)}, {percent(first.share)} of its time"
+        because = (f"; {percent(held.share)} of that because {held.link} did" for held in others)
+        return f"{first.link} stood still for {stood}{''.join(because)}"
+
+    def __str__(self) -> str:
+        """All of it."""
+        return " ".join(self.told())
+
+
+def write_causes(folder: Path, found: Why) -> Path:
+    """Keep it beside those that were asked for before; of the same message the last is kept."""
+    others = [each for each in read_causes(folder) if each.what != found.what]
+    path = folder / CAUSES
+    messages = [each.model_dump(mode="json", exclude_none=True) for each in (*others, found)]
+    path.write_text(json.dumps({"schema": SCHEMA, "found": messages}, indent=2) + "\n")
+    return path
+
+
+def read_causes(folder: Path) -> Sequence[Why]:
+    """What is kept of a run; nothing where nobody asked, or the file is of another version."""
+    path = folder / CAUSES
+    if not path.exists():
+        return ()
+    try:
+        found = parse_json(read_text(path, _MOST_BYTES))
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            return ()
+        return tuple(Why.model_validate(each) for each in found["found"])
+    except (ValueError, ValidationError, KeyError, TypeError):
+        return ()

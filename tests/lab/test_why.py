@@ -1,0 +1,123 @@
+"""Why something was slow: the root that is told, taken away by other hands, gives back as much."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import closlab as api
+from lab.results.causes import Why
+from lab.scenario import catalogue
+from tests.lab.conftest import closlab
+
+# A scenario, what is asked about, and the root by its words and keys.
+ROOTS = {
+    ("pfc-storm", None): ("fault", "h1 storm at", ("faults.0",)),
+    ("victim-flow", "h8-h2"): ("messages", "6 messages to h1", None),
+    ("incast", "h8-h1"): ("messages", "6 messages to h1", None),
+    ("hash-collision", "h5-h11"): ("messages", "the message h6-h9", ("h6-h9",)),
+    ("straggler", "run"): ("straggler", "h6's work, 2 times", None),
+    ("lossy-link", "run"): ("loss", "losing 0.001", ("loss.rate",)),
+}
+
+
+@pytest.mark.parametrize(("name", "what"), ROOTS, ids=str)
+def test_the_root_is_named_and_the_shares_add_up(
+    name: str, what: str | None, tmp_path: Path
+) -> None:
+    why = api.run(name, out=tmp_path).why(what)
+    kind, words, keys = ROOTS[name, what]
+    (root,) = why.shares[0].roots
+    assert root.kind == kind
+    assert root.what.startswith(words)
+    assert keys in (None, root.keys)
+    assert why.shares[0].share > 0.95
+    assert sum(share.gained_ns for share in why.shares) + why.rest_ns == why.lost_ns
+    kept = json.loads((tmp_path / "causes.json").read_text())
+    assert kept["schema"] == "closlab.causes/1"
+    assert Why.model_validate(kept["found"][0]) == why
+
+
+def _two_faults(**others: Any) -> dict[str, Any]:
+    return {
+        "name": "two-faults",
+        "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        "traffic": {"kind": "flows", "flows": [{"src": "h1", "dst": "h3", "bytes": "1MB"}]},
+        **others,
+    }
+
+
+SLOW = {"at_ns": 0, "action": "slow", "link": "leaf1-spine1", "share": 0.25}
+STORM = {"at_ns": "50us", "action": "storm", "host": "h3", "for_ns": "900us"}
+
+
+def test_what_is_taken_away_by_hand_gives_back_what_was_told() -> None:
+    """A slow link and a receiver that storms, one after the other, each without the other."""
+    run = api.run(_two_faults(faults=[SLOW, STORM]))
+    why = run.why()
+    assert [share.roots[0].keys for share in why.shares] == [("faults.1",), ("faults.0",)]
+    (took,) = (flow["fct_ns"] for flow in api.records(run.flows))
+    without_storm = api.run(_two_faults(faults=[SLOW])).result.flows
+    without_both = api.run(_two_faults()).result.flows
+    assert without_storm.fct_ns is not None
+    assert without_both.fct_ns is not None
+    assert why.took_ns == took
+    assert [share.took_ns for share in why.shares] == [
+        without_storm.fct_ns.max,
+        without_both.fct_ns.max,
+    ]
+    assert why.shares[0].gained_ns == took - without_storm.fct_ns.max
+
+
+def test_two_that_are_each_enough_are_told_together() -> None:
+    """Without either alone it takes as long: two links of its only way that are as slow."""
+    why = api.run(_two_faults(faults=[SLOW, SLOW | {"link": "leaf2-spine1"}])).why("h1-h3")
+    (share,) = why.shares
+    assert {root.keys for root in share.roots} == {("faults.0",), ("faults.1",)}
+    assert share.share > 0.95
+    assert "each of which holds it up alone" in str(why)
+
+
+def test_the_chain_leads_from_the_victim_to_who_was_full(tmp_path: Path) -> None:
+    why = api.run("victim-flow", out=tmp_path).why("h8-h2")
+    assert [held.link for held in why.chain] == ["h8>leaf2", "leaf2>spine1", "spine1>leaf1"]
+    assert all(0.5 < held.share <= 1 for held in why.chain)
+
+
+def test_the_command_says_it_keeps_it_and_the_report_shows_it(tmp_path: Path) -> None:
+    run = ("run", "incast", "--engine", "sim", "--set", "topology.leaves=2", "--out", str(tmp_path))
+    assert closlab(*run).returncode == 0
+    asked = closlab("why", str(tmp_path), "h4-h1")
+    assert asked.returncode == 0, asked.stderr
+    assert "2 messages to h1. Without that it takes" in asked.stdout
+    page = (tmp_path / "report.html").read_text()
+    assert "Why did h4-h1 take so long?" in page
+    told = closlab("why", str(tmp_path), "h4-h1", "--json")
+    assert json.loads(told.stdout)["shares"][0]["roots"][0]["kind"] == "messages"
+    assert len(json.loads((tmp_path / "causes.json").read_text())["found"]) == 1
+    again = closlab(*run)
+    assert again.returncode == 0
+    assert not (tmp_path / "causes.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("h4-h9",), "the run has no message and no job h4-h9"),
+        (("h2-h1", "--p4", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_asked(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    api.run("incast", set={"topology.leaves": 2}, out=tmp_path)
+    asked = closlab("why", str(tmp_path), *words)
+    assert asked.returncode == 1
+    assert "Traceback" not in asked.stderr
+    assert said in asked.stderr
+
+
+def test_scenarios_are_left_as_they_were() -> None:
+    """Taking something away changes no scenario that others hold."""
+    before = catalogue.load("pfc-storm", ())
+    api.run(before).why()
+    assert catalogue.load("pfc-storm", ()) == before
