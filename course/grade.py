@@ -31,6 +31,7 @@ from lab.errors import LabError
 from lab.machine import tools
 from lab.machine.building import building
 from lab.machine.processes import as_shells_tell
+from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness
 from switch.build import runtime_library
 
@@ -96,8 +97,8 @@ def _desk() -> Iterator[Path]:
     if "namespaces" in rooms.walls():
         yield Path("/tmp")  # noqa: S108 - its own
     else:
-        with tempfile.TemporaryDirectory(prefix="closlab-grade-") as name:
-            yield Path(name)
+        with scratch() as folder:
+            yield folder
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from lab.engines import RunOptions
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
+from lab.machine.scratch import kept_by_us
 from lab.progress import Hear, Progress, Told
 from lab.results.causes import Why
 from lab.results.cautions import cautions
@@ -519,7 +519,7 @@ def _folder(out: str | Path | None) -> tuple[Path, object]:
     """Where files go, and what keeps them there."""
     if out is not None:
         return writable(Path(out)), None
-    held = tempfile.TemporaryDirectory(prefix="closlab-")
+    held = kept_by_us()
     return Path(held.name), held
 
 

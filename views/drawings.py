@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.api import run
 from lab.errors import LabError
+from lab.machine.scratch import scratch
 from lab.scenario import catalogue
 from views.report import Comparison, read_run
 from views.report.compare import figures_of as figures_beside
@@ -54,8 +54,8 @@ def pictures(page: Path) -> list[Picture]:
 
 def drawn(commands: Sequence[str], name: str) -> Drawing:
     """A figure of a run of the simulator, or of several beside each other."""
-    with tempfile.TemporaryDirectory(prefix="closlab-figure-") as folder:
-        made = [_made(words, Path(folder)) for words in map(shlex.split, commands)
+    with scratch() as folder:
+        made = [_made(words, folder) for words in map(shlex.split, commands)
                 if words[:2] != ["closlab", "compare"]]  # fmt: skip
         if len(made) == 1:
             return figure(figures_of(read_run(made[0])), name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
 from lab.machine.paths import writing_to
+from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, measure
@@ -87,8 +87,8 @@ def try_claims(
 def run_case(case: Case) -> Found | str:
     """Run a case in this process: what it found, or what went wrong."""
     try:
-        with tempfile.TemporaryDirectory(prefix="closlab-") as folder:
-            options = RunOptions(out=Path(folder), engine="sim")
+        with scratch() as folder:
+            options = RunOptions(out=folder, engine="sim")
             chosen = catalogue.load(case.scenario, case.changes)
             return Found.of(measure(chosen, options, Console(file=io.StringIO())))
     except LabError as error:

@@ -6,7 +6,6 @@ import ast
 import inspect
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +15,7 @@ import typer
 
 from lab.errors import LabError, MissingTool
 from lab.machine.paths import DOCS_ENVIRONMENT, ROOT
+from lab.machine.scratch import scratch
 from views.drawings import drawn, pictures
 from views.site import LECTURE, all_pages, assemble, check_is_whole, table
 from views.slides import lecture
@@ -40,8 +40,8 @@ def command(
             "mkdocs is not installed",
             "./closlab docs installs it; the console script inside the environment does not.",
         )
-    with tempfile.TemporaryDirectory(prefix="closlab-docs-") as folder:
-        config = assemble(Path(folder), {"commands": commands_page(), "prompt": prompt_page()})
+    with scratch() as folder:
+        config = assemble(folder, {"commands": commands_page(), "prompt": prompt_page()})
         words = [
             str(python),
             "-m",

@@ -5,10 +5,10 @@ It answers 0: passed, 1: failed, 2: could not be run.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from compiler.cli import main as compile_main
+from lab.machine.scratch import scratch
 from switch.stf import main as run_main
 
 COULD_NOT_RUN = 2
@@ -20,8 +20,8 @@ def main(arguments: list[str]) -> int:
     if not programs:
         return run_main(arguments)
     source = programs[0]
-    with tempfile.TemporaryDirectory(prefix="closlab-stf-") as folder:
-        compiled = Path(folder) / f"{Path(source).stem}.json"
+    with scratch() as folder:
+        compiled = folder / f"{Path(source).stem}.json"
         if compile_main([source, "-o", str(compiled)]) != 0:
             return COULD_NOT_RUN
         return run_main([str(compiled) if word == source else word for word in arguments])

@@ -6,13 +6,15 @@ be gone, whatever the way, and then carries out what it was told: ends processes
 
 from __future__ import annotations
 
+import atexit
 import secrets
 import shlex
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 _WAITS = 'trap "" HUP INT TERM; while read -r line; do todo="$todo$line;"; done; eval "$todo"'
@@ -69,3 +71,18 @@ def scratch() -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_by_us() -> tempfile.TemporaryDirectory[str]:
+    """A folder for as long as somebody holds what is returned, or this process lasts."""
+    folder = tempfile.TemporaryDirectory(prefix="closlab-")
+    _our_end().then("sh", "-c", _REMOVES, folder.name)
+    return folder
+
+
+@cache
+def _our_end() -> Executor:
+    """One for all folders of this process; one that ends by itself has tidied up."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(at_our_end())

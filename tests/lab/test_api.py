@@ -384,3 +384,21 @@ def test_what_goes_wrong_in_the_capsule_is_said(own_cache: Path, tmp_path: Path)
     (tmp_path / "fabric.p4").write_text("control")
     with pytest.raises(closlab.LabError, match=r"fabric.p4 does not compile"):
         closlab.run("hello", engine="mininet", p4=tmp_path)
+
+
+def test_a_script_that_is_killed_leaves_no_folder(tmp_path: Path) -> None:
+    script = (
+        "import closlab, os, signal\n"
+        f"run = closlab.run('incast', set={LITTLE})\n"
+        "print(run.folder, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert Path(done.stdout.strip()).parent == tmp_path
+    deadline = time.monotonic() + LONG_S
+    while any(tmp_path.iterdir()):
+        assert time.monotonic() < deadline, [*tmp_path.iterdir()]
+        time.sleep(0.05)
