@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ _LEFT = re.compile(rf"{_MAKING}[a-z0-9_]{{8}}|{_BUILT.pattern}\.lock")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Names a second cache, in which what is there already is looked for, and nothing is written.
 BESIDE_VARIABLE = "CLOSLAB_CACHE_BESIDE"
+_SAID = "CLOSLAB_CACHE_SAID"  # that a link was passed over
 _ABANDONED_S = 60.0  # after which one that nobody holds was left by who was killed
 
 
@@ -72,9 +74,28 @@ def _own_folder(base: Path) -> Path:
             base.mkdir(parents=True, exist_ok=True)
             if made_own(folder):
                 return folder
+            if folder.is_symlink():
+                _tell(f"{folder} is a link, which is not followed: the next name is taken")
         except OSError as error:
             raise CacheError(folder, error.strerror or str(error)) from None
     raise CacheError(base / "closlab", "it and all names beside it are others' folders")
+
+
+def _tell(what: str) -> None:
+    """Say it once, for all processes that this one starts."""
+    if _SAID not in os.environ:
+        os.environ[_SAID] = "1"
+        print(f"closlab: {what}", file=sys.stderr, flush=True)
+
+
+def is_closed(folder: Path) -> bool:
+    """Whether a folder is this user's own, and nobody else could ever write to it as it is."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return False
+    is_mine = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+    return stat.S_ISDIR(found.st_mode) and is_mine
 
 
 def made_own(folder: Path) -> bool:

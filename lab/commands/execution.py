@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from lab.engines import RunOptions
 from lab.engines.mininet.tap import conga_hint
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
+from lab.machine.lookout import lookout
 from lab.progress import Stages
 from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -148,7 +150,12 @@ def _run(
     def at_the_prompt(up: EmulatedFabric, experiment: Experiment, name: str) -> None:
         from lab.commands.prompt import prompt
 
-        prompt(up, stages.console, lambda outcome: concluded(experiment, outcome), name)
+        since_ns = time.monotonic_ns()
+        had_traffic = prompt(
+            up, stages.console, lambda outcome: concluded(experiment, outcome), name
+        )
+        if not had_traffic and lookout.befallen is None:
+            keep_by_hand(*up.by_hand(since_ns), options, stages)
 
     def before_eyes(experiment: Experiment) -> Show:
         from views.live.server import serving
@@ -169,6 +176,18 @@ def _run(
 
         beside = partial(attended, port=page.port, gnmi_port=page.gnmi)
     return emulate(scenario, options, stages, concluded, LabError.show, attend, beside)
+
+
+def keep_by_hand(
+    experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages
+) -> None:
+    """Keep what was done at a prompt where the hosts were never let send."""
+    from views.report import write_report
+
+    save_making_room(assembled(experiment, outcome, options), experiment, outcome, options, stages)
+    stages.console.print(
+        f"What was done and seen: {write_report(options.out)}", highlight=False, soft_wrap=True
+    )
 
 
 def conclude(

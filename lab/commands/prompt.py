@@ -634,12 +634,17 @@ class _Probes:
 
 def prompt(
     up: EmulatedFabric, console: Console, conclude: Callable[[Outcome], object], name: str
-) -> None:
-    """Hand the fabric to the user until they leave; it is known by a name to other terminals."""
+) -> bool:
+    """Hand the fabric to the user until they leave; it is known by a name to other terminals.
+
+    Whether there was traffic, of which there is a result.
+    """
+    made: list[Outcome] = []
 
     def traffic() -> Outcome:
         outcome = proved(up.experiment, up.measure(up.hands.enough))
         conclude(outcome)
+        made[:] = [outcome]
         return outcome
 
     setting = up.emulation.switches.setting
@@ -667,6 +672,7 @@ def prompt(
     LabPrompt(up.emulation, up.hands, traffic)
     up.hands.end_sending()
     setLogLevel("critical")
+    return bool(made)
 
 
 def _ends(link: Link) -> list[str]:

@@ -7,11 +7,11 @@ import fcntl
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lab.errors import RunError, unheard
-from switch.cache import Unbuildable, cache_dir
+from switch.cache import Unbuildable, cache_dir, is_closed, made_own
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FABRIC_PROGRAM = ROOT / "p4src" / "fabric.p4"
@@ -116,17 +116,29 @@ def running_labs() -> Path:
     if chosen := os.environ.get("CLOSLAB_RUNNING"):
         return Path(chosen)
     try:
-        return cache_dir() / "labs"
+        folder = cache_dir() / "labs"
+        if made_own(folder):
+            return folder
     except Unbuildable as error:
         raise RunError(str(error)) from None
+    raise RunError(
+        f"{folder}, where running labs leave word, is a link or somebody else's",
+        "Remove it, or set XDG_CACHE_HOME to a folder of your own.",
+    )
 
 
 def keep_bytecode() -> None:
     """For who wants no bytecode in the tree: it is kept with all else that is built.
 
     Tests start Python some hundred times, and half of a start would go into reading sources anew.
+    Python asks nobody whose bytecode is: where others could have written it, none is kept.
     """
-    if sys.dont_write_bytecode:
+    if not sys.dont_write_bytecode:
+        return
+    folder = cache_dir() / "bytecode"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if is_closed(folder):
         sys.dont_write_bytecode = False
-        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache_dir() / "bytecode")
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -87,11 +87,15 @@ def measured(first: Callable[[], Measure], again: Callable[[], Measure]) -> list
 
 def _measure_apart() -> Measure:
     """In a session of its own, which is lent precedence."""
-    from lab.machine.sched_priority import lend_sched_priority  # this file is a program as well
+    from lab.machine.lookout import telling_of_stopped  # this file is a program as well
+    from lab.machine.sched_priority import lend_sched_priority
 
     words = [sys.executable, "-IS", __file__]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdout=pipe, text=True, start_new_session=True) as child:
+    with (
+        telling_of_stopped(),
+        subprocess.Popen(words, stdout=pipe, text=True, start_new_session=True) as child,
+    ):
         lend_sched_priority(child.pid)
         told, _ = child.communicate()
     if child.returncode:  # it was killed

@@ -219,7 +219,7 @@ class _Judge:
         self._standings = [Standing(look) for look in outcome.looks]
         self._roots: dict[int, int] = {}
         self._causes: dict[int, Cause] = {}
-        self._far: dict[tuple[Node, frozenset[str]], Mapping[Node, int]] = {}
+        self._far: dict[tuple[Node, frozenset[str], int | None], Mapping[Node, int]] = {}
 
     def named(self, number: int) -> str:
         """Who sends a message to whom."""
@@ -348,8 +348,10 @@ class _Judge:
         for end in (src, dst):
             if self._is_halted(end, at_ns):
                 return Cause("halted", f"{end} stands still", host=str(end))
-        if not self._far_from(src, self._down(at_ns)).get(dst):
-            return Cause("no-route", f"no way is left from {src} to {dst}: {self._cut(at_ns)}")
+        plane = self._plane_of(number)
+        if not self._far_from(src, self._down(at_ns), plane).get(dst):
+            where = "" if plane is None or self._fabric.planes == 1 else f" in plane {plane + 1}"
+            return Cause("no-route", f"no way is left{where}: {self._cut(at_ns)}")
         standing = self._standing(at_ns)
         return self._held(number, standing) if standing else None
 
@@ -400,14 +402,20 @@ class _Judge:
         schedule = self._experiment.schedule
         own = schedule.activities[schedule.activity[number]].priority
         answers = {own, _CONTROL} if self._scenario.transport.acks == "control" else {own}
-        there = {(link, own) for link in self._links_between(src, dst, at_ns)}
-        back = self._links_between(dst, src, at_ns)
+        plane = self._plane_of(number)
+        there = {(link, own) for link in self._links_between(src, dst, at_ns, plane)}
+        back = self._links_between(dst, src, at_ns, plane)
         return there | {(link, priority) for link in back for priority in answers}
 
-    def _links_between(self, src: Node, dst: Node, at_ns: int) -> Iterator[str]:
+    def _plane_of(self, number: int) -> int | None:
+        """The only plane that it goes by, if there is but one."""
+        src, dst = self._ends(number)
+        return None if src == dst else self._experiment.plane_of(number)
+
+    def _links_between(self, src: Node, dst: Node, at_ns: int, plane: int | None) -> Iterator[str]:
         """Directions on the shortest ways from host to host, before faults and after them."""
         for down in {frozenset(), self._down(at_ns)}:
-            begin, end = self._far_from(src, down), self._far_from(dst, down)
+            begin, end = self._far_from(src, down, plane), self._far_from(dst, down, plane)
             for link in self._fabric.links:
                 if link.name in down:
                     continue
@@ -419,13 +427,25 @@ class _Judge:
                     ):
                         yield link.direction(one)
 
-    def _far_from(self, host: Node, down: frozenset[str]) -> Mapping[Node, int]:
-        if (host, down) not in self._far:
-            links = (link for link in self._fabric.links if link.name not in down)
-            graph: nx.Graph[Node] = nx.Graph((link.a, link.b) for link in links)
-            far = nx.single_source_shortest_path_length(graph, host) if host in graph else {}
-            self._far[host, down] = far
-        return self._far[host, down]
+    def _far_from(self, host: Node, down: frozenset[str], plane: int | None) -> Mapping[Node, int]:
+        """How many links everything is away, by switches, of a plane or of any: hosts pass nothing
+        on, though they may be in several."""
+        key = host, down, plane
+        if key not in self._far:
+            fabric, next_to = self._fabric, dict[Node, list[Node]]()
+            for link in fabric.links:  # its far end is a switch
+                if link.name not in down and plane in (None, fabric.plane_of(link.b)):
+                    next_to.setdefault(link.a, []).append(link.b)
+                    next_to.setdefault(link.b, []).append(link.a)
+            far, edge = {host: 0}, [host]
+            while edge:
+                found = dict.fromkeys(
+                    there for here in edge for there in next_to.get(here, ()) if there not in far
+                )
+                far |= dict.fromkeys(found, far[edge[0]] + 1)
+                edge = [there for there in found if there not in fabric.hosts]
+            self._far[key] = far
+        return self._far[key]
 
     def _down(self, at_ns: int) -> frozenset[str]:
         """Cables that are cut at a moment."""

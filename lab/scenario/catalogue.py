@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from controller import SettingsError, routes_of, switch_plan
+from controller import LinkSpec, SettingsError, routes_of, switch_plan
 from controller.routes import MOST_WAYS
 from controller.tables import MOST_CONTROLLED, SwitchSite
 from files import FileError, is_file, is_folder, shown
@@ -171,12 +172,12 @@ def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
     fabric = slowed(fabric, settings, scenario.link.slow)
     ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
 
-    def needs(switch: Node) -> tuple[int, int]:
+    def cables(switch: Node) -> frozenset[tuple[LinkSpec, int]]:
         site = SwitchSite(fabric, switch, settings)
-        return ports[switch], sum(site.link(port).rate_bps for port in site.ports)
+        return frozenset(Counter(site.link(port) for port in site.ports).items())
 
-    largest = {switch.kind: switch for switch in sorted(fabric.switches, key=needs)}
-    for switch in largest.values():  # those of a kind differ in their ports alone
+    unlike = {(switch.kind, cables(switch)): switch for switch in fabric.switches}
+    for switch in unlike.values():  # those of a kind differ in their cables alone
         switch_plan(fabric, switch, (), settings)
     if max(ports.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
         for switch, routes in routes_of(fabric).items():

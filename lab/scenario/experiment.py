@@ -325,8 +325,10 @@ class Experiment:
             port, planes = 0, b""
             if not is_roce:
                 planes = b"".join(ends for _, ends in ways[1:])
-            elif fabric.is_spread:
-                port = (place if fabric.has_pairs else source_port) % len(ways)
+            elif fabric.has_pairs:
+                port = place % len(ways)
+            else:
+                port = self._way_of(source_port, len(ways))
             used, ends = ways[port]
             used = used if is_roce else 0
             rtt_ns = 0 if is_roce else self._base_rtt_ns(rank, peer)
@@ -334,6 +336,20 @@ class Experiment:
             number = _end(turn, begins)
             yield kind.line(number, _end(turn, not begins), ends, source_port, planes)
             yield from list_lines(number, self._lists(rank, peer))
+
+    def _way_of(self, source_port: int, ways: int) -> int:
+        """Which of the planes that join two hosts a queue pair uses."""
+        return source_port % ways if self.fabric.is_spread else 0
+
+    def plane_of(self, number: int) -> int | None:
+        """The only plane that a transfer goes by; none if that may be any."""
+        fabric, schedule = self.fabric, self.schedule
+        if fabric.has_pairs or self.scenario.transport.kind is not TransportKind.ROCE:
+            return None
+        src, dst = schedule.src[number], schedule.dst[number]
+        source_port = self._pairs.source_port[self._pairs.of_path[self._paths.of[number]]]
+        planes = fabric.planes_of(fabric.hosts[src], fabric.hosts[dst])
+        return planes[self._way_of(source_port, len(planes))]
 
     def _joined(self, here: int, there: int) -> _Ports:
         """Between two ranks."""

@@ -1,11 +1,13 @@
 """What somebody who watches a run may have done to the fabric: `lb conga`, `fail leaf1-spine2`.
 
 The words are the prompt's. In a result a cable that was cut by hand is a fault of the scenario at
-that time, so that the run can be repeated; the load balancer has no such place, and is told of.
+that time, so that the run can be repeated, and so is the load balancer, if it was chosen before the
+run; one that was chosen meanwhile has no such place, and is told of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,6 +89,32 @@ class LiveAction:
             {"at_ns": now_ns, "action": _ACTIONS[self.word], "link": self.value}
         )
         return scenario.model_copy(update={"faults": (*scenario.faults, fault)})
+
+
+def as_it_was(scenario: Scenario, fabric: Fabric, done: Iterable[ByHand]) -> Scenario:
+    """The scenario in which what hands did happens by itself; what they did before it began, and
+    took back, is not told."""
+    before: dict[str, LiveAction] = {}  # by what it is about: the last is what holds
+    after = []
+    for hand in done:
+        try:
+            action = LiveAction.read(hand.what, fabric)
+        except LabError:  # something that no scenario says
+            continue
+        if hand.at_ns:
+            after.append((hand.at_ns, action))
+        else:
+            kind = "drain" if action.word in ("drain", "undrain") else "link"
+            before[f"{kind} {action.link}"] = action
+    for action in before.values():
+        if action.policy is not None:
+            lb = scenario.lb.model_copy(update={"policy": action.policy})
+            scenario = scenario.model_copy(update={"lb": lb})
+        elif action.word in ("fail", "drain"):
+            scenario = action.granted(scenario, 0)
+    for at_ns, action in after:
+        scenario = action.granted(scenario, at_ns)
+    return scenario
 
 
 def cables(fabric: Fabric) -> dict[str, Link]:

@@ -594,6 +594,8 @@ def main() -> int:
     given = parser.parse_args()
     if not given.here:
         to_a_room(sys.argv[1:])
+    # What is started in the background by a shell hears no interrupts, nor does what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     kinds = given.kinds.split(",")
     if not Path("/usr/lib/frr/bgpd").exists():
         kinds = [kind for kind in kinds if kind != "bgp"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -339,3 +341,24 @@ def hit(seed: int, kinds: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_measure_whose_process_was_stopped_is_waited_for_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else looks out for it yet: a run measures its machine first."""
+    said, measures = io.StringIO(), tmp_path / "measures"
+    measures.write_text("#!/bin/sh\nkill -STOP $$\necho 1 2 3\n")
+    measures.chmod(0o700)
+    monkeypatch.setattr(sys, "stderr", said)
+    monkeypatch.setattr(sys, "executable", str(measures))
+
+    def let_go() -> None:
+        while "SIGCONT" not in said.getvalue():
+            time.sleep(0.01)
+        os.kill(int(re.findall(r"process (\d+) was stopped", said.getvalue())[0]), signal.SIGCONT)
+
+    thread = threading.Thread(target=let_go)
+    thread.start()
+    assert speed._measure_apart() == speed.Measure(1.0, 2.0, 3.0)
+    thread.join()

@@ -345,3 +345,28 @@ def test_a_cable_is_drained_while_hosts_send_and_nothing_is_lost(
         (counters,) = lab.ask("counters")
         assert "No switch dropped a packet." in counters
         lab.process.communicate(b"exit\n", timeout=LONG_S)
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize("has_traffic", [False, True])
+def test_what_was_done_at_the_prompt_is_kept(
+    tmp_path: Path, own_cache: Path, has_traffic: bool
+) -> None:
+    lab = Prompt(tmp_path, "--set", "topology.leaves=2")
+    lab.ask("h1 ping -c 1 h4", "lb conga", "fail leaf1 spine2", *(["traffic"] * has_traffic))
+    said, _ = lab.process.communicate(b"exit\n", timeout=LONG_S)
+    assert lab.process.returncode == 0
+    run = read_run(tmp_path)
+    hands = run.result.by_hand or ()
+    assert [hand.what for hand in hands] == ["lb conga", "fail leaf1-spine2"]
+    (fault,) = run.result.scenario.faults
+    assert (fault.action, fault.link) == ("down", "leaf1-spine2")
+    assert run.result.flows.completed == run.result.flows.count == 12 * has_traffic
+    page = (tmp_path / "report.html").read_text()
+    if has_traffic:
+        assert run.result.scenario.lb.policy.value == "conga"
+        assert not any(use.packets for use in run.result.links if "leaf1>spine2" in use.name)
+    else:
+        assert "The hosts sent nothing" in page
+        assert b"What was done and seen: " in said
+        assert sum(use.packets for use in run.result.links)

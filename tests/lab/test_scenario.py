@@ -53,6 +53,11 @@ def test_sizes(written: str, size: int) -> None:
             "no link 'leaf1-spine9' in this fabric; did you mean",
         ),
         ("hello", ("buffer.bytes=10KB",), "too small"),
+        (
+            "hello",
+            ("topology={kind: two-fabrics, front_rate_gbps: 25}", "buffer.bytes=400KB"),
+            "400,000 are too small",
+        ),
         ("hello", ("buffer.alpha=0.3",), "power of two"),
         ("hello", ("ecn.kmin=5MB",), "kmin must not be more"),
         ("hello", ("lb.policy=magic",), "lb.policy"),

@@ -223,3 +223,32 @@ def _round(queues: list[Queue]) -> list[tuple[Queue, Queue]]:
 def test_all_verdicts_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     assert [verdict for verdict in VERDICTS if f"| `{verdict}` |" not in text] == []
+
+
+PLANES = "topology={kind: planes, planes: 2, leaves: 2, spines: 1, hosts_per_leaf: 2}"
+
+
+@pytest.mark.parametrize(
+    ("topology", "cut", "transport", "where"),
+    [
+        (PLANES, "plane: 2", "roce", " in plane 2"),
+        (PLANES, "link: h3-leaf2", "roce", " in plane 1"),
+        ("topology={kind: two-fabrics}", "link: h3-leaf1", "roce", " in plane 1"),
+        (PLANES, "switch: leaf2", "mrc", None),  # whose connections go by both
+        ("topology={kind: dual-tor}", "link: h3-leaf1", "roce", None),  # whose ports stand in
+    ],
+)
+def test_a_host_of_several_planes_has_ways_by_each_for_what_goes_by_that(
+    topology: str, cut: str, transport: str, where: str | None, tmp_path: Path
+) -> None:
+    """Neither by another host, nor by a plane that its connection does not use."""
+    kind = f"transport={{kind: {transport}, rto_ns: 100us}}"
+    faults = f"faults=[{{at_ns: 1us, action: down, {cut}}}]"
+    run = simulate_sparely("hello", topology, kind, faults, "limit_ns=20ms", out=tmp_path)
+    found = of(run) if run.result.flows.failed else []
+    if where is None:
+        assert not any(stall.verdict == "no-route" for stall in found), found
+        return
+    roots = [stall for stall in found if stall.verdict == "no-route"]
+    assert sum(stall.messages for stall in roots) == run.result.flows.failed, found
+    assert all(f"no way is left{where}: " in stall.why for stall in roots)

@@ -15,6 +15,7 @@ from lab.engines.mininet.running import RunningLab
 from lab.results.outcome import Note
 from lab.results.watch import Watch as Record
 from lab.scenario import catalogue
+from lab.scenario.live_actions import ByHand, as_it_was
 from views.live.tail import Tail
 
 LITTLE = {"traffic.bytes": "100KB", "traffic.senders": 3}
@@ -257,3 +258,17 @@ def test_who_has_seen_enough_of_a_lab_ends_it(own_cache: Path, tmp_path: Path) -
     (tmp_path / "fabric.p4").write_text("nothing")
     with pytest.raises(closlab.LabError, match=r"fabric\.p4"):
         next(closlab.watch("incast", engine="mininet", p4=tmp_path))
+
+
+def test_what_hands_did_before_a_run_holds_from_its_beginning() -> None:
+    """And what they took back before does not; a choice that came later has no place."""
+    scenario = catalogue.load("hello", ())
+    done = [
+        ByHand(0, "fail leaf1-spine1"), ByHand(0, "fail leaf2-spine1"), ByHand(0, "lb spray"),
+        ByHand(0, "mend leaf1-spine1"), ByHand(0, "lb conga"), ByHand(0, "controller restart"),
+        ByHand(7, "drain leaf3-spine2"), ByHand(9, "lb ecmp"),
+    ]  # fmt: skip
+    found = as_it_was(scenario, scenario.fabric(), done)
+    assert found.lb.policy.value == "conga"
+    told = [(fault.at_ns, fault.action, fault.link) for fault in found.faults]
+    assert told == [(0, "down", "leaf2-spine1"), (7, "drain", "leaf3-spine2")]

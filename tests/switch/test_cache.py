@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.engines.mininet.running import running
+from lab.errors import RunError
+from lab.machine.paths import keep_bytecode
 from switch import build, cache, program
 from switch.cache import CacheError, cache_dir, kept
 from switch.objects import Translation
@@ -325,3 +328,51 @@ def test_what_another_has_made_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cache, "_is_own", lambda _path: next(looks))
     made = cache.kept("made-meanwhile", lambda _path: pytest.fail("it was made again"))
     assert made == cache.cache_dir() / "made-meanwhile"
+
+
+def test_a_link_that_is_passed_over_is_told_once(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(cache._SAID, raising=False)
+    (base / "closlab").symlink_to(tmp_path)
+    for _ in range(2):
+        cache._own_folder.cache_clear()
+        assert cache_dir() == base / "closlab-2"
+    told = f"closlab: {base / 'closlab'} is a link, which is not followed: the next name is taken\n"
+    assert capsys.readouterr().err == told
+
+
+def test_word_of_labs_is_not_left_beyond_a_link_and_no_folder_but_a_labs_is_swept(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A victim's folders went with a look for running labs."""
+    monkeypatch.delenv("CLOSLAB_RUNNING", raising=False)
+    victim = tmp_path / "victim"
+    for name in ("thesis", "making-album", "two-12"):
+        (victim / name).mkdir(parents=True)
+        (victim / name / "page").write_text("dear")
+        os.utime(victim / name, (0, 0))
+    (cache_dir() / "labs").symlink_to(victim)
+    with pytest.raises(RunError, match=r"labs, where running labs leave word, is a link"):
+        running()
+    monkeypatch.setenv("CLOSLAB_RUNNING", str(victim))
+    assert running() == []
+    assert sorted(each.name for each in victim.iterdir()) == ["making-album", "thesis"]
+
+
+def test_bytecode_that_others_could_have_written_is_not_run(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    folder = cache_dir() / "bytecode"
+    folder.mkdir()
+    folder.chmod(0o777)
+    keep_bytecode()
+    assert sys.pycache_prefix is None
+    folder.rmdir()
+    keep_bytecode()
+    assert sys.pycache_prefix == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700

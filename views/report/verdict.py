@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lab.results.stalls import said
 from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptFlow, KeptRun
 from views.report.plots import REASONS, preferred, uplinks
@@ -29,6 +28,12 @@ def verdict(run: KeptRun) -> str:
 def _unbelieved(run: KeptRun) -> str:
     fidelity = run.result.fidelity
     return "" if fidelity.ok else f"Do not trust this run: {fidelity.note}."
+
+
+def _not_sent(run: KeptRun) -> str:
+    """At a prompt that was left before the hosts were let send."""
+    is_idle = not run.result.flows.count
+    return "The hosts sent nothing: here is what was done and seen meanwhile." if is_idle else ""
 
 
 def _not_whole(run: KeptRun) -> str:
@@ -62,7 +67,7 @@ def _missing(run: KeptRun) -> str:
     flows, stalls = run.result.flows, run.result.stalls or ()
     if not flows.failed:
         return ""
-    why = f": {said(stalls[0]).rstrip('.')}" if stalls else ""
+    why = f", {stalls[0].first} for one: {stalls[0].why}" if stalls else ""
     return f"{flows.failed:,} of {plural(flows.count, 'message')} did not arrive{why}."
 
 
@@ -238,8 +243,18 @@ def _well(run: KeptRun) -> str:
 
 
 _LOOKS: tuple[Callable[[KeptRun], str], ...] = (
-    *(_unbelieved, _not_whole, _deadlock, _storm, _missing, _victim, _straggler, _cluster),
-    *(_losses, _many_to_one, _slow_link, _collective, _uneven, _bottleneck, _computing, _well),
+    *(_unbelieved, _not_sent, _not_whole, _deadlock, _storm, _missing, _victim, _straggler),
+    *(
+        _cluster,
+        _losses,
+        _many_to_one,
+        _slow_link,
+        _collective,
+        _uneven,
+        _bottleneck,
+        _computing,
+        _well,
+    ),
 )
 
 

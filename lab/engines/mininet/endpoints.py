@@ -45,6 +45,7 @@ from lab.scenario.faults import (
     Turn,
     cut_links,
 )
+from lab.scenario.live_actions import as_it_was
 from params.quantity import duration
 from topologies import Node
 from traffic.collectives import Timeline
@@ -125,6 +126,7 @@ def run(
     if ended is not None:  # what was under way came to adapters that had gone: kernels answered it
         is_settled = False
     end_ns = finish_ns(reports.values()) if ended is None else course.now_ns
+    by_hand = tuple(emulation.journal.by_hand(course.epoch_ns, dilation))
     return Outcome(
         timeline=timeline,
         switches=switches,
@@ -148,9 +150,33 @@ def run(
             because=_befallen(course.died, lookout.stood),
         ).fidelity(_most_late_ns(experiment), dilation),
         routed=emulation.control.outcome(course.epoch_ns, dilation) if emulation.control else None,
-        by_hand=tuple(emulation.journal.by_hand(course.epoch_ns, dilation)),
+        by_hand=by_hand,
+        scenario=as_it_was(experiment.scenario, experiment.fabric, by_hand) if by_hand else None,
         ended=ended,
         stands=[stand for report in reports.values() for stand in report.stands],
+    )
+
+
+def by_hand(experiment: Experiment, emulation: Emulation, since_ns: int) -> Outcome:
+    """What programs and hands did to a fabric while the hosts sent nothing, since a moment of the
+    machine's monotonic clock."""
+    dilation = emulation.switches.setting.dilation
+    watch, since = emulation.switches.watch, (since_ns, dilation)
+    is_noted = experiment.scenario.measures.series
+    notes = watch.notes(*since) if is_noted else ()
+    done = tuple(emulation.journal.by_hand(since_ns, dilation))
+    return Outcome(
+        timeline=Timeline((), ()),
+        switches=emulation.switches.last_counts(),
+        endpoints={host: {} for host in experiment.fabric.hosts},
+        end_ns=round((time.monotonic_ns() - since_ns) / dilation),
+        dilation=dilation,
+        max_queue_bytes=longest_queues(notes),
+        notes=notes,
+        stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
+        pauses=watch.pauses(*since) if is_noted else (),
+        by_hand=done,
+        scenario=as_it_was(experiment.scenario, experiment.fabric, done) if done else None,
     )
 
 

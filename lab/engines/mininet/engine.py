@@ -45,7 +45,9 @@ from lab.scenario.traffic import AllPairs
 from lab.scenario.translate import REPORT_PORT, data_headers_bytes
 from params.quantity import duration
 from topologies import Fabric, Node
+from traffic.collectives import ScheduleBuilder
 from traffic.endpoint import SCAPY_PROGRAM
+from traffic.jobs import Workload
 
 _MOST_PATIENCE_S = 3600.0  # that sending may take on a slow machine, unless asked for
 _SCAPY_PACKETS_PER_S = 500  # that all hosts together may send, where scapy builds and takes apart
@@ -167,6 +169,13 @@ class EmulatedFabric:
             )  # fmt: skip
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
         return replace(outcome, telemetry=tally)
+
+    def by_hand(self, since_ns: int) -> tuple[Experiment, Outcome]:
+        """What was done to it since then while the hosts sent nothing: an experiment without
+        messages."""
+        nothing = Workload(ScheduleBuilder(len(self.experiment.fabric.hosts)).build(), {}, {})
+        idle = replace(self.experiment, workload=nothing)
+        return idle, endpoints.by_hand(idle, self.emulation, since_ns)
 
     def let_go(self, end_ns: int) -> int:
         """Let happen to cables and switches what was still to; when the last of it was due."""

@@ -63,10 +63,9 @@ class Journal:
         self.note("hand", words)
 
     def by_hand(self, epoch_ns: int, dilation: float) -> Iterable[ByHand]:
-        """What somebody had done since, by the fabric's time."""
+        """What somebody had done by the fabric's time; before it began is at 0, and lasts."""
         for at_ns, words in self._by_hand:
-            if at_ns >= epoch_ns:
-                yield ByHand(round((at_ns - epoch_ns) / dilation), words)
+            yield ByHand(max(0, round((at_ns - epoch_ns) / dilation)), words)
 
     def _write(self) -> None:
         if self._path is not None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +28,7 @@ from lab.scenario.keys import nearest
 
 JOURNAL = "journal.json"
 _ANNOUNCED_IN_S = 10.0
+_NAMED = re.compile(r"[a-z0-9][a-z0-9-]*-\d+")
 _OVER = "ZX"  # states of a process
 _PROGRAMS = ("closlab", "lab.runs.child")  # whose first processes labs are
 
@@ -191,7 +194,7 @@ def _user(uid: int) -> str:
 def running() -> list[RunningLab]:
     """Every lab that is up; what dead ones left is swept away."""
     labs = []
-    for folder in sorted(running_labs().glob("*")):
+    for folder in sorted(filter(_is_a_labs, running_labs().glob("*"))):
         try:
             capsule = json.loads((folder / "capsule.json").read_text())
             is_judged_here = capsule["seen_from"] == _process_namespace()
@@ -215,6 +218,15 @@ def running() -> list[RunningLab]:
                 RunningLab(folder.name, pid, hosts, switches, links, watch, certificates, rooms)
             )
     return labs
+
+
+def _is_a_labs(folder: Path) -> bool:
+    """Whether it is named as labs' folders are, and this user's own: no other is swept away."""
+    with suppress(OSError):
+        found = folder.lstat()
+        is_mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        return is_mine and _NAMED.fullmatch(folder.name) is not None
+    return False
 
 
 def _is_being_made(folder: Path, missing: FileNotFoundError) -> bool:
