@@ -19,12 +19,13 @@ from lab.scenario.traffic import make_workload
 from traffic.collectives import Schedule, SizeError, TrafficError, prove
 from traffic.jobs import Workload
 from traffic.traces import chakra, table
-from views.report import KeptRun, find_runs, nccl, read_run
+from views.report import KeptRun, find_runs, nccl, perfetto, read_run
 from views.report.kept import read_result
 
 _KINDS = {
     "chakra": "a scenario's traffic as Chakra's execution traces, a file a rank",
     "flows": "a run's messages as a table, CSV or Parquet",
+    "perfetto": "a run's messages, work, pauses and queues as a trace for Perfetto's UI",
     "nccl-tests": "runs of a collective as nccl-tests prints them, in text or JSON",
 }
 
@@ -34,11 +35,11 @@ def command(
         list[str], typer.Argument(help="A scenario (chakra), or folders of runs (the others).")
     ],
     kind: Annotated[
-        str, typer.Option("--as", metavar="KIND", help="chakra, flows, or nccl-tests.")
+        str, typer.Option("--as", metavar="KIND", help="chakra, flows, perfetto, or nccl-tests.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="NAME of NAME.0.et; .csv or .parquet; .txt or .json."),
+        typer.Option("-o", "--out", help="NAME of NAME.0.et; .csv, .parquet, .json or .txt."),
     ] = None,
     changes: Changes = None,
 ) -> None:
@@ -55,6 +56,8 @@ def command(
             _chakra(names[0], tuple(changes or ()), out)
         elif kind == "flows":
             _flows(names[0], out)
+        elif kind == "perfetto":
+            _perfetto(names[0], out)
         else:
             _nccl(names, out)
     except OSError as error:
@@ -103,6 +106,14 @@ def _flows(name: str, out: Path | None) -> None:
     rows = [attrgetter(*names)(flow) for flow in sorted(began, key=attrgetter("start_ns"))]
     columns.write(path, kind, names, rows)
     print(f"{path}: {len(rows):,} messages")
+
+
+def _perfetto(name: str, out: Path | None) -> None:
+    path = out or Path("trace.json")
+    content = perfetto.trace(read_run(Path(name)))
+    path.write_text(json.dumps(content, separators=(",", ":")) + "\n")
+    events = len(content["traceEvents"])
+    print(f"{path}: {events:,} events, for https://ui.perfetto.dev or chrome://tracing")
 
 
 def _nccl(names: list[str], out: Path | None) -> None:

@@ -145,3 +145,39 @@ WRONG = {
 def test_what_cannot_be_exported_is_told(words: tuple[str, ...]) -> None:
     done = closlab("export", *words)
     assert (done.returncode, WRONG[words] in done.stderr.replace("\n", " ")) == (1, True)
+
+
+def test_a_run_is_a_trace_whose_slices_are_its_own(tmp_path: Path) -> None:
+    """By the rules of trace events: on a track nothing overlaps, and every track has a name."""
+    run = simulate("pfc-storm", out=tmp_path / "run")
+    path = tmp_path / "trace.json"
+    done = closlab("export", str(run.out), "--as", "perfetto", "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {
+        (each["pid"], each["tid"]): each["args"]["name"]
+        for each in events
+        if each["name"] == "thread_name"
+    }
+    ends: dict[tuple[int, int], float] = {}
+    slices = [each for each in events if each["ph"] == "X"]
+    for each in sorted(slices, key=lambda each: each["ts"]):
+        track = each["pid"], each["tid"]
+        assert each["ts"] >= ends.get(track, 0.0) - 1e-9 and each["dur"] >= 0, names[track]
+        ends[track] = each["ts"] + each["dur"]
+    sent = [each for each in slices if each["name"].startswith("to h")]
+    timeline, schedule = run.outcome.timeline, run.experiment.schedule
+    spans = zip(timeline.start_ns, timeline.end_ns, schedule.size, strict=True)
+    assert sorted(
+        (round(each["ts"] * 1e3), round((each["ts"] + each["dur"]) * 1e3), each["args"]["bytes"])
+        for each in sent
+    ) == sorted(spans)
+    still = [each for each in slices if each["name"] == "stands still"]
+    tracks = {names[each["pid"], each["tid"]] for each in still}
+    assert tracks == {*run.result.pfc.by_link}
+    for name, pause in run.result.pfc.by_link.items():
+        stood = sum(e["dur"] for e in still if names[e["pid"], e["tid"]] == name)
+        assert stood * 1e3 == pytest.approx(pause.longest_ns, rel=0.02, abs=2000)
+    assert [each["name"] for each in events if each["pid"] == 4 and each["ph"] == "i"][:1] == [
+        "h1 storm"
+    ]

@@ -111,7 +111,7 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
 def _why(found: Why) -> str:
     """Why something was slow, where somebody asked."""
     title = f"Why did {found.what if found.src else f'the {found.what}'} take so long?"
-    return page.grid([Panel(title, bar(found), str(found))], 2)
+    return page.section((page.grid([Panel(title, bar(found))], 2), page.listing(found.told())))
 
 
 def _first(result: Result) -> list[Figure]:
