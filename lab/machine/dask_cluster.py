@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,7 @@ LOCAL = "dask"  # in place of an address
 _LOOK_S = 0.2  # between two looks at whether to go on
 _MEETS_S = 15.0
 _TELL_S = 5.0  # between two words on what is waited for
+_SILENT_S = 10.0  # that a worker may be, which tells of itself each second or so
 _WORKERS_S = 120.0  # that a scheduler may be without any
 
 
@@ -173,6 +174,7 @@ class _Workers:
         self._without_since: float | None = None
         self._silent_since: float | None = None
         self._told_at = 0.0
+        self._heard: dict[str, tuple[float, float]] = {}  # by worker: what it said last, and when
 
     def await_some(self) -> int:
         """How many there are, once there are any."""
@@ -216,7 +218,26 @@ class _Workers:
         except OSError:
             raise self.lost() from None
         self._silent_since = None
+        self._mind(told["workers"])
         return len(told["workers"])
+
+    def _mind(self, workers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Tell of workers that the scheduler has not heard of for long: it waits for them, too.
+
+        By our own clock, for theirs may be another."""
+        now, before = time.monotonic(), self._heard
+        self._heard = {
+            address: before[address]
+            if address in before and before[address][0] == each["last_seen"]
+            else (each["last_seen"], now)
+            for address, each in workers.items()
+        }
+        silent = {name: now - since for name, (_, since) in self._heard.items()}
+        late = {name: took for name, took in silent.items() if took > _SILENT_S}
+        if late and now - self._told_at > _TELL_S:
+            self._told_at = now
+            name = max(late, key=lambda each: late[each])
+            self._stages.still_waiting(f"Dask's worker at {name} to be heard of", late[name])
 
     def lost(self) -> RunError:
         """What to say when it is gone."""

@@ -1,7 +1,7 @@
 """An experiment without something: what may be a root of lateness, and how it is taken away.
 
 Faults, losses and slow links are taken out of the scenario. A straggler works as long as half of
-the others do. Messages cannot be left out, since others may wait for them: each becomes one byte.
+the others do. Messages are left out, but for those that others wait for: these become one byte.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ class Removal:
     parts: tuple[Removal, ...] = ()  # of which it may be that a few are enough
 
 
-def without(experiment: Experiment, removed: Collection[Removal]) -> Experiment:
-    """The same experiment, these taken away."""
+def without(
+    experiment: Experiment, removed: Collection[Removal]
+) -> tuple[Experiment, Sequence[int]]:
+    """The same experiment, these taken away; and which of its transfers are left."""
     thinner = Experiment.of(_scenario(experiment.scenario, removed))
     workload, schedule = thinner.workload, thinner.schedule
     gone = frozenset().union(*(each.messages for each in removed))
+    kept: Sequence[int] = range(len(schedule))
     if gone:
         size = array("q", schedule.size)
         for number in gone:
@@ -57,7 +60,9 @@ def without(experiment: Experiment, removed: Collection[Removal]) -> Experiment:
             if schedule.src[number] == schedule.dst[number] and schedule.src[number] in late:
                 delay[number] = round(delay[number] / usual[schedule.src[number]])
         schedule = replace(schedule, delay_ns=memoryview(delay).toreadonly())
-    return replace(thinner, workload=replace(workload, schedule=schedule))
+    if gone:
+        schedule, kept = schedule.without(gone - frozenset(schedule.wait))
+    return replace(thinner, workload=replace(workload, schedule=schedule)), kept
 
 
 def _scenario(scenario: Scenario, removed: Collection[Removal]) -> Scenario:

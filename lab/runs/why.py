@@ -116,8 +116,14 @@ class _Lab:
         if key not in self.known:
             self.stage.tell(f"{self.tried} runs")
             quiet = Told(lambda _: self.stage.look())
-            outcome = outcome_of(whatif.without(self.experiment, removed), self.options, quiet)
-            self.known[key] = _Made(outcome.timeline, outcome.end_ns)
+            changed, kept = whatif.without(self.experiment, removed)
+            outcome = outcome_of(changed, self.options, quiet)
+            starts, ends = outcome.timeline.start_ns, outcome.timeline.end_ns
+            count = len(self.experiment.schedule)
+            timeline = Timeline.gather(
+                count, dict(zip(kept, starts, strict=True)), dict(zip(kept, ends, strict=True))
+            )
+            self.known[key] = _Made(timeline, outcome.end_ns)
         return self.known[key]
 
 

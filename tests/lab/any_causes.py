@@ -33,20 +33,16 @@ _UNJUDGED = "not to be judged"
 Content = dict[str, Any]
 
 
-def took(content: Content, why: Why) -> int | None:
-    """How long the message takes in a scenario; none if it does not arrive.
+def between(run: closlab.Run, why: Why) -> list[Content]:
+    """All messages between the two, in the order of the schedule."""
+    flows = closlab.records(run.flows)
+    return [flow for flow in flows if (flow["src"], flow["dst"]) == (why.src, why.dst)]
 
-    Of several between the same two it is the one that begins nearest."""
-    run = closlab.run(content)
-    own = [
-        flow
-        for flow in closlab.records(run.flows)
-        if (flow["src"], flow["dst"]) == (why.src, why.dst) and flow["start_ns"] is not None
-    ]
-    if not own:
-        return None
-    best = min(own, key=lambda flow: abs(flow["start_ns"] - why.start_ns))
-    return None if best["fct_ns"] is None else int(best["fct_ns"])
+
+def took(content: Content, why: Why, place: int) -> int | None:
+    """How long the message takes in a scenario; none if it does not arrive."""
+    found = between(closlab.run(content), why)[place]["fct_ns"]
+    return None if found is None else int(found)
 
 
 def in_flows(content: Content) -> Content | None:
@@ -92,11 +88,13 @@ def judged(seed: int) -> tuple[list[str], str]:
     """What came of each share, and a line on all of it."""
     content = drawn(seed, "sim").content() | {"measures": {"flows": True, "series": False}}
     with tempfile.TemporaryDirectory() as folder:
-        why = closlab.run(content, out=folder).why()
+        run = closlab.run(content, out=folder)
+        why = run.why()
+        place = [flow["start_ns"] for flow in between(run, why)].index(why.start_ns)
     if not why.shares:
         return ["nothing lost" if why.lost_ns <= 0.02 * why.alone_ns else "no root"], str(why)
     apart = in_flows(content)
-    if apart is not None and took(apart, why) != why.took_ns:
+    if apart is not None and took(apart, why, place) != why.took_ns:
         apart = None  # other queue pairs: another run
     verdicts, roots = [], list[Root]()
     for share in why.shares:
@@ -108,7 +106,7 @@ def judged(seed: int) -> tuple[list[str], str]:
         if thinner is None:
             verdicts.append(_UNJUDGED)
             continue
-        after = took(thinner, why)
+        after = took(thinner, why, place)
         off = abs((after or 0) - (share.took_ns or 0))
         is_right = (after is None) == (share.took_ns is None) and off <= _WITHIN * why.lost_ns
         verdicts.append("right" if is_right else f"WRONG: told {share.took_ns}, took {after}")

@@ -385,7 +385,8 @@ def _stopped(
 ) -> str | None:
     """After a stop it ends, or says for whom it waits; then who was stopped goes on."""
     word = re.compile(
-        rf"process ({'|'.join(numbers)}) was stopped|still waiting for the (lab|Dask scheduler)"
+        rf"process ({'|'.join(numbers)}) was stopped"
+        "|still waiting for (the (lab|Dask scheduler)|Dask's worker)"
     )
 
     def is_told() -> bool:

@@ -146,6 +146,23 @@ def test_one_that_is_stopped_before_it_is_known_is_waited_for_too() -> None:
     assert capsule.wait(LONG_S) == 5
 
 
+def test_one_that_was_told_to_end_and_does_not_is_ended_and_says_where_it_was() -> None:
+    capsule = start(
+        "from lab.engines.mininet import capsule; capsule._ENDS_WITHIN_S = 0.2\n"
+        "    import time\n"
+        "    try: print('up', flush=True); time.sleep(600)\n"
+        "    except KeyboardInterrupt: time.sleep(600)"
+    )
+    assert capsule.stdout is not None
+    first = int(capsule.stdout.readline().split()[1])
+    assert capsule.stdout.readline() == "up\n"
+    os.kill(first, signal.SIGTERM)
+    _, err = capsule.communicate(timeout=LONG_S)
+    assert capsule.returncode == 70
+    assert "closlab: the run was told to end, and did not: it is ended as it stands, at" in err
+    assert "Current thread" in err
+
+
 def in_namespace(namespace: Path) -> list[str]:
     """Every process whose network namespace is the given one."""
     members = []

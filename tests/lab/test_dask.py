@@ -96,6 +96,23 @@ def test_a_scheduler_that_does_not_answer_is_waited_for_by_name() -> None:
     assert said.getvalue() == "still waiting for the Dask scheduler at tcp://there:1, 5 s by now\n"
 
 
+def test_a_worker_that_is_not_heard_of_any_more_is_waited_for_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its scheduler believes for minutes that it is there. Another speaks, and is not named."""
+    monkeypatch.setattr(dask_cluster, "_SILENT_S", 0.05)
+    monkeypatch.setattr(dask_cluster, "_TELL_S", 0.0)
+    said, asked = io.StringIO(), Asked(TimeoutError())
+    workers = dask_cluster._Workers(cast("Client", asked), "tcp://it:1", Stages(Console(file=said)))
+    for spoke in range(3):
+        told = {"tcp://dead:2": {"last_seen": 7.0}, "tcp://well:3": {"last_seen": float(spoke)}}
+        monkeypatch.setattr(asked, "sync", lambda *_, told=told, **__: {"workers": told})
+        assert workers.look() == 2
+        time.sleep(0.06)
+    words = "still waiting for Dask's worker at tcp://dead:2 to be heard of, 0 s by now\n"
+    assert said.getvalue() == 2 * words
+
+
 def test_a_scheduler_that_is_lost_is_told_by_name() -> None:
     stages = Stages(Console(file=io.StringIO()))
     workers = dask_cluster._Workers(cast("Client", Asked(OSError())), "tcp://there:1", stages)

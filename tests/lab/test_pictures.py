@@ -35,7 +35,8 @@ from views.report.palette import (
     PLAIN_GROUNDS,
     TEXTS,
 )
-from views.report.plots import REASONS, Limits
+from views.report.plots import Limits
+from views.report.reasons import REASONS
 from views.report.standing import paused
 from views.report.suspects import waiting
 from views.report.svg import WIDTH, Drawing, Shape, width_of

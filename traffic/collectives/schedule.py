@@ -22,7 +22,7 @@ if ``dst[w] == src[t]``, else sent by it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
@@ -156,6 +156,20 @@ class Schedule:
             for activity in self.activities
         )
         return replace(self, activities=tuple(activities))
+
+    def without(self, gone: Collection[int]) -> tuple[Schedule, list[int]]:
+        """The same without transfers that none of the others waits for, and which are left."""
+        kept = [number for number in range(len(self)) if number not in gone]
+        new = dict(zip(kept, range(len(kept)), strict=True))
+        columns = {name: array(code) for name, code in _COLUMNS.items()}
+        columns["wait_start"].append(0)
+        for number in kept:
+            columns["wait"].extend(new[each] for each in self.waits(number))
+            columns["wait_start"].append(len(columns["wait"]))
+            for name in columns.keys() - {"wait", "wait_start"}:
+                columns[name].append(getattr(self, name)[number])
+        frozen = {name: _freeze(each) for name, each in columns.items()}
+        return Schedule(self.ranks, self.activities, **frozen), kept
 
     def sent_bytes(self) -> list[int]:
         """The bytes each rank sends."""

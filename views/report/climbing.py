@@ -21,7 +21,7 @@ from views.report.kept import KeptRun
 from views.report.moments import draw_events, room_for_events
 from views.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
 from views.report.parts import Unfolded
-from views.report.standing import NEAR_NS, Row, Span, led_to, merge, paused, told_spans
+from views.report.standing import NEAR_NS, Row, Span, first_wave, led_to, merge, paused, told_spans
 from views.report.suspects import circle, waiting
 from views.report.svg import FONT, WIDTH, Drawing, Line, Scale, apart, linear, x_axis
 
@@ -49,8 +49,9 @@ class Zoom:
         if not began:
             return None
         begin = max(0, min(first.time_ns for _, first in began) - NEAR_NS)
-        climbed = max(_climbed(run) for run, _ in began) - begin
-        end = begin + max(_ZOOM_NS, math.ceil(1.05 * climbed))
+        waves = (first_wave(paused(run)) for run, _ in began)
+        climbed = max(max(row.first_ns for row in wave) for wave in waves)
+        end = begin + max(_ZOOM_NS, math.ceil(1.05 * (climbed - begin)))
         if max(run.end_ns for run in runs) <= 2 * (end - begin):
             return None
         held = [_Held.of(run, first, begin, end) for run, first in began]
@@ -61,19 +62,6 @@ def _first(run: KeptRun) -> PauseNote | None:
     """The first frame that told anyone to stand still."""
     told = (note for note in run.pauses if note.what == "xoff")
     return min(told, key=lambda note: (note.time_ns, note.link), default=None)
-
-
-def _climbed(run: KeptRun) -> float:
-    """When the last stood still of those that the first pause led to, one by the other, before it
-    was over."""
-    until: dict[str, float] = {}  # who stood still first, or because of these: until when
-    last = 0.0
-    for row in paused(run):
-        if not until or row.first_ns <= until.get(row.cause, -1):
-            first = row.spans or told_spans(row, float("inf"))
-            until[row.name] = merge(first, _ZOOM_NS)[0][1]
-            last = max(last, row.first_ns)
-    return last
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,47 @@ for (const box of document.querySelectorAll(".moments")) {
   box.hidden = false;
   stop();
   show(0);
+  if (told.steps.length) guide();
+
+  // Step by step: each has its moment, and what it is about is lit. Arrow keys lead on.
+  function guide() {
+    const steps = box.querySelector(".steps"), text = steps.querySelector("p");
+    const [before, next, present] = steps.querySelectorAll("button");
+    let at = -1;
+    const light = (lit) => {
+      for (const { shape, kind } of shapes)
+        shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
+    };
+    const go = (to) => {
+      at = Math.max(-1, Math.min(told.steps.length - 1, to));
+      const [moment, what, lit] = told.steps[at] ?? [0, `What happened, in ${told.steps.length} steps`, []];
+      stop();
+      show(moment);
+      light(lit);
+      text.textContent = at < 0 ? what : `${at + 1} of ${told.steps.length}. ${what}`;
+      before.disabled = at < 0;
+      next.disabled = at === told.steps.length - 1;
+    };
+    const shown = (isSo) => {
+      figure.classList.toggle("present", isSo);
+      present.setAttribute("aria-pressed", isSo);
+    };
+    before.onclick = () => go(at - 1);
+    next.onclick = () => go(at + 1);
+    present.onclick = () => shown(!figure.classList.contains("present"));
+    document.addEventListener("keydown", (event) => {
+      const isHere = figure.classList.contains("present") || steps.contains(event.target);
+      const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[event.key];
+      if (!isHere || event.target === slider || !(by || event.key === "Escape")) return;
+      event.preventDefault();
+      if (by) go(at + by);
+      else shown(false);
+    });
+    slider.addEventListener("input", () => light([]));
+    button.addEventListener("click", () => light([]));
+    steps.hidden = false;
+    go(-1);
+  }
 }
 // A click on a switch of a large fabric unfolds its part: parts.py.
 for (const parts of document.querySelectorAll(".parts"))

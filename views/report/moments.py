@@ -23,6 +23,7 @@ from params.quantity import duration, plural, size
 from views.report.kept import KeptRun
 from views.report.noted import LONG
 from views.report.palette import INK
+from views.report.steps import Step, steps
 from views.report.suspects import dead_cables
 from views.report.svg import ROOM, WIDTH, Drawing, Scale, width_of
 from views.report.topology import CLASSES
@@ -57,10 +58,18 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
             "".join(digits(directions, at) for directions in drawing.moving) for at in range(count)
         ],
         "said": [_said(run, found, edges, at) for at in range(count)],
+        "steps": [_step(step, drawing, run.end_ns, count) for step in steps(run)],
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
         "whole": f"the whole run, {duration(run.end_ns)}; at a moment, squares are queues",
     }
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def _step(step: Step, drawing: Drawing, end_ns: int, count: int) -> list[Any]:
+    """Its moment, what is said, and which elements of the drawing it is about."""
+    moment = min(count, 1 + int(step.at_ns / end_ns * count))
+    lit = [at for at, names in enumerate(drawing.moving) if {*names} & {*step.links}]
+    return [moment, f"{duration(step.at_ns)}: {step.said}", lit]
 
 
 def events(run: KeptRun) -> list[tuple[int, str]]:

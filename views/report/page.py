@@ -38,6 +38,15 @@ h3,figure h2{font-size:1rem;margin:0}
 background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:pointer}
 .marks{position:absolute;left:8px;right:8px;top:0;height:10px}
 .marks span{position:absolute;width:2px;height:10px;background:var(--drop)}
+.moments .steps{margin-top:8px}.moments .steps[hidden]{display:none}
+.steps p{flex:1;margin:0;min-height:3em}
+.moments .steps button{min-width:2.4em}
+.lit{stroke:var(--accent)!important;stroke-width:6!important}
+.present{position:fixed;inset:0;z-index:9;overflow:auto;border:0;border-radius:0;
+display:flex;flex-direction:column;padding:2vw 4vw}
+.present>h2,.present>h3,.present>.caption,.present output{display:none}
+.present svg{flex:1;min-height:0;max-height:70vh}
+.present .steps p{font-size:clamp(1.1rem,2.6vw,2.4rem);line-height:1.25}
 .moments output{display:block;font-size:.85rem;color:var(--faint);min-height:2.6em}
 p{margin:.4rem 0}
 .about,.caption,footer{color:var(--faint)}
@@ -195,7 +204,10 @@ def grid(panels: Iterable[Panel], level: int = 3, kind: str = "") -> str:
 _MOMENTS = (
     '<div class="moments" hidden><div><button type="button">play</button><label>'
     '<span class="marks"></span><input type="range" min="0" value="0" '
-    'aria-label="Moment of the run"/></label></div><output aria-live="off"></output></div>'
+    'aria-label="Moment of the run"/></label></div><output aria-live="off"></output>'
+    '<div class="steps" hidden><button type="button" aria-label="Step before">\u25c0</button>'
+    '<p aria-live="polite"></p><button type="button" aria-label="Next step">\u25b6</button>'
+    '<button type="button" aria-pressed="false">present</button></div></div>'
 )
 
 

@@ -40,6 +40,7 @@ from views.report.palette import (
     SERIES,
     SHARES,
 )
+from views.report.reasons import REASONS
 from views.report.suspects import living
 from views.report.svg import (
     FONT,
@@ -386,39 +387,6 @@ def _percentile_marks(drawing: Drawing, times: Sequence[int], x: Scale, y: Scale
 # --- drops, balance, telemetry --------------------------------------------------------------------
 
 # What a switch means by the reason it gives.
-REASONS = {
-    "buffer_full": "no room in the shared buffer",
-    "cut_lost": "cut to its headers before, and no room for these",
-    "headroom_full": "no room in the headroom behind a pause",
-    "injected_loss": "lost at random, as the scenario asks",
-    "link_cut": "under way in a link when it was cut",
-    "port_down": "towards a port whose link was down",
-    "no_next_hop": "every way to the destination was down",
-    "receive_buffer_full": "at a host that takes less than its link brings",
-    "watchdog": "given up by the watchdog, behind a pause that did not end",
-    "ttl_expired": "went round in circles",
-    "no_route": "to nowhere",
-    "denied": "forbidden by the access list",
-    "other_tenant": "to another tenant's host",
-    "unknown_vni": "in a tunnel of a tenant that has nobody there",
-    "foreign_tunnel": "in a tunnel from who has no part in that tenant",
-    "bad_tunnel": "to a tunnel's end, but in none, or marked in vain",
-    "foreign_mac": "from a tenant's host with another's MAC, or to another's",
-    "forged_source": "from a host that spoke as another",
-    "forged_header": "from a host that sent what only switches say",
-    "foreign_pause": "pause frames for classes that no pause holds",
-    "early_drop": "early, from a congested queue, as they could not be marked",
-    "malformed": "shorter than their headers, or with options that nobody reads",
-    "not_ip": "neither IPv4 nor IPv6",
-    "bad_checksum": "with a header that does not add up",
-    "link_local": "IPv6 that stays on its link",
-    "no_credit": "sent without credit",
-    "foreign_credit": "word of credits that nobody there can have given",
-    "control_limit": "more for a control plane than it is to be bothered with",
-    "bad_carrier": "with a list of segments that leads nowhere",
-    "corrupted": "spoilt on a bad cable",
-    "host_halted": "at a host that stood still",
-}
 
 
 def drops(run: KeptRun, limits: Limits) -> Drawing | None:

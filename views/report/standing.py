@@ -15,6 +15,7 @@ from lab.results.outcome import PauseNote
 from views.report.kept import KeptRun
 
 NEAR_NS = 2_000  # what notes may be off by
+_ONE_NS = 50_000  # between two spans of one wave
 _LEAST_HELD = 0.05  # of a row's time: less is not told
 
 Span = tuple[float, float]
@@ -54,6 +55,18 @@ def paused(run: KeptRun) -> list[Row]:
     names = {name for name, total in totals.items() if total} | told.keys()
     rows = [Row(name, tuple(merge(_spans(run, name))), tuple(told.get(name, ()))) for name in names]
     return _ordered(rows)
+
+
+def first_wave(rows: Iterable[Row]) -> list[Row]:
+    """Who stood still first, and those that this led to, one by the other, before it was over."""
+    until: dict[str, float] = {}
+    found = []
+    for row in rows:
+        if not until or row.first_ns <= until.get(row.cause, -1):
+            first = row.spans or told_spans(row, float("inf"))
+            until[row.name] = merge(first, _ONE_NS)[0][1]
+            found.append(row)
+    return found
 
 
 def _ordered(rows: Iterable[Row]) -> list[Row]:

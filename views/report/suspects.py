@@ -22,6 +22,7 @@ from lab.scenario.faults import cut_links
 from topologies import Link
 from views.report.kept import KeptFlow, KeptRun
 
+UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
 _LATER = 1.15  # times the median work of a host, from which on others wait for it
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room

@@ -10,11 +10,19 @@ from collections.abc import Callable
 
 from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptFlow, KeptRun
-from views.report.plots import REASONS, preferred, uplinks
-from views.report.suspects import aggressors, circle, congested, storming, straggler, victims
+from views.report.plots import preferred, uplinks
+from views.report.reasons import REASONS
+from views.report.suspects import (
+    UNEVEN,
+    aggressors,
+    circle,
+    congested,
+    storming,
+    straggler,
+    victims,
+)
 
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
-UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
 _WANTED = 0.5  # of the time, from which on a link that is in use is somebody's bottleneck
 _WELL = 0.8  # of a port's rate: a collective that comes to less has a reason
 _MANY = 3  # senders of one receiver

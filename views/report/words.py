@@ -10,9 +10,18 @@ from lab.results.result import Drops, Result
 from lab.scenario.model import remarks
 from params.quantity import duration, number, packets, percent, plural, size
 from views.report.kept import KeptRun
-from views.report.plots import REASONS, lone_uplinks, preferred, uplinks
-from views.report.suspects import circle, congested, dead_cables, storming, straggler, victims
-from views.report.verdict import HARDLY, UNEVEN
+from views.report.plots import lone_uplinks, preferred, uplinks
+from views.report.reasons import REASONS
+from views.report.suspects import (
+    UNEVEN,
+    circle,
+    congested,
+    dead_cables,
+    storming,
+    straggler,
+    victims,
+)
+from views.report.verdict import HARDLY
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _LONG = 0.1  # of a run, from which on a silence is told

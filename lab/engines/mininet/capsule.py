@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import faulthandler
 import os
 import select
 import signal
@@ -36,6 +37,7 @@ from types import FrameType
 from lab.errors import CapsuleError, RunError
 from lab.machine.lookout import LOOK_S, how_ended, waiting_for
 from lab.machine.processes import die_with_parent
+from lab.machine.speed import slowness
 from topologies.ip import turn
 
 _CLONE_NEWNS = 0x00020000
@@ -45,6 +47,7 @@ _CLONE_NEWNET = 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 2, 4, 8, 4096, 16384
 _MS_PRIVATE = 1 << 18
 _NAMES = Path("/etc/hosts")
+_ENDS_WITHIN_S = 40.0  # once it was told to, on a machine that is not slow
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _THREAD_DIED = signal.SIGUSR1
 _DEFECT = 70
@@ -116,7 +119,7 @@ def _first_process(run: Callable[[], int], gate: socket.socket, mask: Collection
     """What process 1 does. Nothing may escape from here: there is nobody to catch it."""
     die_with_parent()
     for number in _ENDING_SIGNALS:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, _for_good)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _once())
     died = _mind_threads()
@@ -169,6 +172,22 @@ def _mind_threads() -> list[str]:
     threading.excepthook = tell
     signal.signal(_THREAD_DIED, leave)
     return died
+
+
+def _for_good(number: int, frame: FrameType | None) -> None:
+    """It is to end: what was measured is kept, and all is taken down, if that does not take for
+    ever. All that is in a capsule goes with its first process anyway."""
+    threading.Thread(target=_give_up, name="end", daemon=True).start()
+    signal.default_int_handler(number, frame)
+
+
+def _give_up() -> None:
+    time.sleep(_ENDS_WITHIN_S * slowness())
+    said = "closlab: the run was told to end, and did not: it is ended as it stands, at"
+    print(said, file=sys.stderr)
+    faulthandler.dump_traceback(sys.stderr)  # a defect of ours: say all we know
+    sys.stderr.flush()
+    os._exit(_DEFECT)
 
 
 def _once() -> Callable[[int, FrameType | None], None]:
