@@ -16,9 +16,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.errors import MissingTool, RunError
-from lab.machine.lookout import telling_of_stopped
 from lab.machine.parallel import without_main
 from lab.machine.scratch import scratch
+from lab.machine.standstill import telling_of_stopped
 from lab.progress import Stage, Stages
 
 if TYPE_CHECKING:

@@ -19,24 +19,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 
 from lab.errors import RunError
 from lab.machine.speed import slowness
+from lab.machine.standstill import LOOK_S, Standstill, Tell, telling
 
-LOOK_S = 0.5
 _ASKED_WITHIN_S = 2.0
 _TOLD_WITHIN_S = 1.0  # a death, after what came of it: others want the processor too
 _ENDS_WITHIN_S = 30.0  # once it was woken
 _WAKE = signal.SIGUSR2
-_MOST_WORDS = 60  # letters of a command that is shown
-_STOPPED = "T"
 _DIED = "died"
-
-Tell = Callable[[str], object]
 
 
 class Lookout:
@@ -107,7 +102,7 @@ class Lookout:
         before = signal.signal(_WAKE, self._wake)
         args = (tell, over, slowness())
         threading.Thread(target=self._watch, args=args, name="lookout", daemon=True).start()
-        _telling.append(over)
+        telling.append(over)
         try:
             yield
         except Exception as error:
@@ -115,7 +110,7 @@ class Lookout:
                 raise
             raise explained from None
         finally:
-            _telling.remove(over)
+            telling.remove(over)
             over.set()
             signal.signal(_WAKE, signal.SIG_IGN if before is None else before)
 
@@ -199,105 +194,5 @@ def how_ended(code: int | None) -> str:
         return f" (signal {-code})"
 
 
-def waiting_for(name: str, pid: int) -> str:
-    """Who was stopped, and what lets it go on."""
-    return f"waiting for {name}: process {pid} was stopped, and SIGCONT lets it go on"
-
-
-class Standstill:
-    """Which processes that this one started, or those did, were stopped."""
-
-    def __init__(
-        self,
-        tell: Tell,
-        names: dict[int, str] | None = None,
-        meant: set[int] | None = None,
-        stood: dict[str, None] | None = None,
-    ) -> None:
-        self._tell = tell
-        self._names = {} if names is None else names
-        self._meant = set() if meant is None else meant
-        self._stood = {} if stood is None else stood
-        self._before: set[int] = set()
-        self._told: set[int] = set()
-
-    def know(self, pid: int, name: str) -> None:
-        """Who a process is."""
-        self._names[pid] = name
-
-    def look(self) -> None:
-        """Tell of each that stands still for a second look."""
-        now = {pid for pid in stopped() if pid not in self._meant}
-        for pid in (now & self._before) - self._told:
-            name = self._names.get(pid) or _command(pid)
-            self._stood[name] = None
-            self._tell(waiting_for(name, pid))
-        for pid in self._told - now:
-            self._tell(f"{self._names.get(pid) or f'process {pid}'} goes on, or has ended")
-        self._told = now & (self._before | self._told)
-        self._before = now
-
-
-def stopped() -> list[int]:
-    """Processes below this one that were stopped."""
-    states: dict[int, tuple[str, int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            states[int(entry.name)] = _stat(int(entry.name))
-    here = os.getpid()
-
-    def is_below(pid: int) -> bool:
-        while pid in states:
-            pid = states[pid][1]
-            if pid == here:
-                return True
-        return False
-
-    return [pid for pid, (state, _) in states.items() if state == _STOPPED and is_below(pid)]
-
-
-def _stat(pid: int) -> tuple[str, int]:
-    """Of a process, its state and who started it."""
-    try:
-        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return "", 0  # it has ended
-    return words[0], int(words[1])
-
-
-def _command(pid: int) -> str:
-    with suppress(OSError):
-        if words := Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").strip():
-            return f"'{words.decode(errors='replace')[:_MOST_WORDS]}'"
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    return "a process"
-
-
-@contextmanager
-def telling_of_stopped() -> Iterator[None]:
-    """For as long as the context lasts, tell on standard error of processes that were stopped.
-
-    If somebody tells of them already, that is enough.
-    """
-    if _telling:
-        yield
-        return
-    over = threading.Event()
-    _telling.append(over)
-    still = Standstill(lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True))
-
-    def look() -> None:
-        while not over.wait(LOOK_S):
-            still.look()
-
-    threading.Thread(target=look, name="lookout", daemon=True).start()
-    try:
-        yield
-    finally:
-        _telling.remove(over)
-        over.set()
-
-
-_telling: list[threading.Event] = []  # who tells of processes that were stopped, until when
 lookout = Lookout()
 """Over this process's run: there is one at a time."""

@@ -87,8 +87,8 @@ def measured(first: Callable[[], Measure], again: Callable[[], Measure]) -> list
 
 def _measure_apart() -> Measure:
     """In a session of its own, which is lent precedence."""
-    from lab.machine.lookout import telling_of_stopped  # this file is a program as well
     from lab.machine.sched_priority import lend_sched_priority
+    from lab.machine.standstill import telling_of_stopped  # this file is a program as well
 
     words = [sys.executable, "-IS", __file__]
     pipe = subprocess.PIPE

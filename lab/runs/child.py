@@ -29,9 +29,9 @@ from typing import Any
 from lab import errors
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
-from lab.machine.lookout import telling_of_stopped
 from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
+from lab.machine.standstill import telling_of_stopped
 from lab.progress import Hear, Progress, Told
 from lab.runs.run import INTERRUPTED, KEPT, check, emulate, keeping
 from lab.scenario.model import Scenario

@@ -22,9 +22,10 @@ from lab.machine import lookout as module
 from lab.machine import speed
 from lab.machine.building import building
 from lab.machine.certificates import made
-from lab.machine.lookout import Lookout, Standstill
+from lab.machine.lookout import Lookout
 from lab.machine.paths import ROOT
 from lab.machine.processes import stop
+from lab.machine.standstill import Standstill
 from switch import build
 from topologies import TopologyError
 from topologies.ip import run_ip

@@ -41,10 +41,11 @@ background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:po
 .moments .steps{margin-top:8px}.moments .steps[hidden]{display:none}
 .steps p{flex:1;margin:0;min-height:3em}
 .moments .steps button{min-width:2.4em}
-.lit{stroke:var(--accent)!important;stroke-width:6!important}
-.present{position:fixed;inset:0;z-index:9;overflow:auto;border:0;border-radius:0;
+.lit{stroke:var(--drop)!important;stroke-width:6!important}
+.columns .present{position:fixed;margin:0;height:100vh;inset:0;z-index:9;overflow:auto;
+border:0;border-radius:0;
 display:flex;flex-direction:column;padding:2vw 4vw}
-.present>h2,.present>h3,.present>.caption,.present output{display:none}
+.present>h2,.present>h3,.present>.caption,.present .moments>output{display:none}
 .present svg{flex:1;min-height:0;max-height:70vh}
 .present .steps p{font-size:clamp(1.1rem,2.6vw,2.4rem);line-height:1.25}
 .moments output{display:block;font-size:.85rem;color:var(--faint);min-height:2.6em}

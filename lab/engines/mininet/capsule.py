@@ -35,9 +35,10 @@ from pathlib import Path
 from types import FrameType
 
 from lab.errors import CapsuleError, RunError
-from lab.machine.lookout import LOOK_S, how_ended, waiting_for
+from lab.machine.lookout import how_ended
 from lab.machine.processes import die_with_parent
 from lab.machine.speed import slowness
+from lab.machine.standstill import LOOK_S, waiting_for
 from topologies.ip import turn
 
 _CLONE_NEWNS = 0x00020000

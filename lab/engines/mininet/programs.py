@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
-from lab.machine.lookout import telling_of_stopped
 from lab.machine.native_host import stretch_library
 from lab.machine.processes import as_shells_tell
 from lab.machine.scratch import at_our_end
+from lab.machine.standstill import telling_of_stopped
 
 INTERFACE = "eth0"  # by which they send, on every host
 _GRACE_S = 3.0  # that programs have to end when they are told to
