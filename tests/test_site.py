@@ -11,7 +11,7 @@ from lab.commands.docs import commands_page, prompt_page
 from lab.errors import LabError
 from lab.results.result import Result
 from lab.scenario.model import all_keys
-from views.site import assemble, check_is_whole, keys_page, results_page
+from views.site import ShownRun, assemble, check_is_whole, keys_page, results_page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,9 +37,13 @@ def test_every_figure_has_its_place() -> None:
 
 
 def test_pages_are_laid_out_as_here(tmp_path: Path) -> None:
-    config = assemble(tmp_path, {"commands": "# C\n"})
+    (tmp_path / "report.html").write_text("<p>Seven hosts")
+    shown = ShownRun("incast", tmp_path / "report.html", "7 hosts wrote to h1.")
+    config = assemble(tmp_path, {"commands": "# C\n"}, [shown])
     pages = config.parent / "pages"
     assert (pages / "exercises" / "05-headroom" / "README.md").is_file()
+    assert "[incast](incast.html): 7 hosts wrote" in (pages / "reports" / "index.md").read_text()
+    assert (pages / "reports" / "incast.html").read_text() == "<p>Seven hosts"
     named = re.findall(r"[\w./-]+\.md", config.read_text())
     there = {str(path.relative_to(pages)) for path in pages.rglob("*.md")}
     assert set(named) == there and len(named) == len(there)
@@ -73,3 +77,4 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         "13. The sum in the network"
         in (tmp_path / "site" / "exercises" / "13-sum" / "index.html").read_text()
     )
+    assert "A pause storm from h1" in (tmp_path / "site" / "reports" / "pfc-storm.html").read_text()

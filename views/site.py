@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ from lab.results.result import Result
 from lab.scenario.model import Scenario, all_keys
 
 LECTURE = "lecture.md"
+REPORTS = "reports"
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
 _FROM_ELSEWHERE = re.compile(
     r"<script[^>]+src=[\"']?(?:https?:)?//|<link[^>]+stylesheet[^>]+href=[\"']?(?:https?:)?//"
@@ -90,7 +92,25 @@ def all_pages() -> list[Path]:
             *(lesson.folder / README for lesson in lessons())]  # fmt: skip
 
 
-def assemble(folder: Path, written: Mapping[str, str]) -> Path:
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """A run whose report is part of the site."""
+
+    name: str  # of its scenario
+    page: Path
+    told: str  # what it begins with
+
+
+def reports_page(runs: Sequence[ShownRun]) -> str:
+    """Which there are, and what each says."""
+    lines = (f"- [{run.name}]({run.name}.html): {run.told}" for run in runs)
+    return (
+        "# Reports\n\nWhat a run ends in: `closlab run NAME --engine sim` makes each of these. "
+        "Step through *The fabric* by its buttons.\n\n" + "\n".join(lines) + "\n"
+    )
+
+
+def assemble(folder: Path, written: Mapping[str, str], runs: Sequence[ShownRun] = ()) -> Path:
     """All pages in one tree, laid out as they are here; the configuration that builds a site of it.
 
     ``written`` are pages that other parts of the code write, by name.
@@ -110,6 +130,11 @@ def assemble(folder: Path, written: Mapping[str, str]) -> Path:
     reference.mkdir()
     for name, text in {"keys": keys_page(), "results": results_page(), **written}.items():
         (reference / f"{name}.md").write_text(text)
+    reports = pages / REPORTS
+    reports.mkdir()
+    (reports / "index.md").write_text(reports_page(runs))
+    for run in runs:
+        shutil.copy(run.page, reports / f"{run.name}.html")
     config = folder / "mkdocs.yml"
     config.write_text(yaml.safe_dump(_config(tuple(written)), sort_keys=False))
     return config
@@ -138,6 +163,7 @@ def _config(written: tuple[str, ...]) -> dict[str, object]:
         },
         "nav": [
             {"Tour": "README.md"},
+            {"Reports": f"{REPORTS}/index.md"},
             {"Course": [f"exercises/{lesson.name}/{README}" for lesson in lessons()]},
             {"How to": [f"docs/{first[0]}", "CONTRIBUTING.md"]},
             {"Reference": [f"reference/{name}.md" for name in ("keys", "results", *written)]},

@@ -12,15 +12,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
+from lab.engines import RunOptions
 from lab.errors import LabError, MissingTool
 from lab.machine.paths import DOCS_ENVIRONMENT, ROOT
 from lab.machine.scratch import scratch
+from lab.runs.run import run_quietly
+from lab.scenario import catalogue
 from views.drawings import drawn, pictures
-from views.site import LECTURE, all_pages, assemble, check_is_whole, table
+from views.report import write_and_tell
+from views.site import LECTURE, ShownRun, all_pages, assemble, check_is_whole, table
 from views.slides import lecture
 
 _HERE = Path(__file__).parent
+# Whose reports are part of the site: a run of each takes a second or two.
+_SHOWN = ("incast", "victim-flow", "pfc-storm", "deadlock", "hash-collision", "straggler")
 _NO_COMMANDS = ("__init__", "execution", "options", "prompt")
 
 
@@ -41,7 +48,8 @@ def command(
             "./closlab docs installs it; the console script inside the environment does not.",
         )
     with scratch() as folder:
-        config = assemble(folder, {"commands": commands_page(), "prompt": prompt_page()})
+        written = {"commands": commands_page(), "prompt": prompt_page()}
+        config = assemble(folder, written, [*_shown(folder)])
         words = [
             str(python),
             "-m",
@@ -65,6 +73,15 @@ def command(
     (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), draw))
     check_is_whole(out)
     print(f"{out}/index.html, and the slides of a lecture: {out}/lecture.html")
+
+
+def _shown(folder: Path) -> Iterator[ShownRun]:
+    """Runs that are made for the site."""
+    for name in _SHOWN:
+        place = folder / name
+        place.mkdir()
+        run_quietly(catalogue.load(name), RunOptions(place, "sim"), Console(quiet=True))
+        yield ShownRun(name, *write_and_tell(place))
 
 
 def draw_pictures() -> None:
