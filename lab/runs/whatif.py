@@ -18,8 +18,8 @@ from lab.scenario.faults import worded
 from lab.scenario.model import LossSettings, Scenario
 from params.quantity import plural
 from traffic.collectives import Timeline
+from views.report.suspects import LATER
 
-LATER = 1.15  # times the median work of a host, from which on others wait for it
 _MOST_HOSTS = 6  # to which others' messages are looked at, the most bytes first
 _MOST_PARTS = 32  # of which the few are looked for that matter
 _MOST_NAMED = 4

@@ -23,7 +23,7 @@ from topologies import Link
 from views.report.kept import KeptFlow, KeptRun
 
 UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
-_LATER = 1.15  # times the median work of a host, from which on others wait for it
+LATER = 1.15  # times the median work of a host, from which on others wait for it
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room
 _PAUSED = 0.05  # of the run
@@ -57,7 +57,7 @@ def straggler(run: KeptRun) -> tuple[str, float] | None:
         return None
     host, most = worked.most_common(1)[0]
     usual = median(worked.values())
-    return (host, most / usual) if usual and most / usual >= _LATER else None
+    return (host, most / usual) if usual and most / usual >= LATER else None
 
 
 def victims(run: KeptRun) -> list[KeptFlow]:
