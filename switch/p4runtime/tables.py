@@ -336,8 +336,9 @@ class Tables:
     def _show(self, table: TableBinding, record: Record) -> str:
         parts = []
         for match in table.key.encode(record.values, record.masks):
-            name = next(f.name for f in table.key.fields if f.id == match.field_id)
-            parts.append(f"{name}={_show_match(match)}")
+            field = next(f for f in table.key.fields if f.id == match.field_id)
+            shown = _show_text(match) if field.names is not None else _show_match(match)
+            parts.append(f"{field.name}={shown}")
         if record.shown_priority:
             parts.append(f"priority={record.shown_priority}")
         return ", ".join(parts) or "the one that matches everything"
@@ -611,6 +612,12 @@ def _wrong_priority(table: TableBinding, priority: int) -> RequestError:
 
 def _kind(action: p4r.TableAction) -> str:
     return action.WhichOneof("type") or "nothing"
+
+
+def _show_text(match: p4r.FieldMatch) -> str:
+    """What its client knows as a string: only what is compared whole is."""
+    value = match.exact.value if match.HasField("exact") else match.optional.value
+    return f"'{value.decode(errors='backslashreplace')}'"
 
 
 def _show_match(match: p4r.FieldMatch) -> str:

@@ -95,6 +95,11 @@ async def test_entries_speak_in_names_and_read_back_the_same(translated: Built) 
             bad = ids.entry("vrfs", text(1, b"512"), action=call(ids, "set_vrf", b"blue"))
             await client.write(update("INSERT", bad))
         assert [e.canonical_code for e in errors_of(refused.value)] == [rpc_code.OUT_OF_RANGE]
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await client.write(update("INSERT", entries[1]))
+        (there,) = errors_of(refused.value)
+        assert there.canonical_code == rpc_code.ALREADY_EXISTS
+        assert "='blue', priority=1" in there.message
 
 
 @asynchronous
