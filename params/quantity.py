@@ -65,3 +65,9 @@ def packets(count: int) -> str:
 def plural(count: int, noun: str) -> str:
     """A count and what is counted."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names in a sentence."""
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else last

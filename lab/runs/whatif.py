@@ -16,7 +16,7 @@ from lab.results.causes import Root
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import worded
 from lab.scenario.model import LossSettings, Scenario
-from params.quantity import plural
+from params.quantity import listed, plural
 from traffic.collectives import Timeline
 from views.report.suspects import LATER
 
@@ -180,10 +180,10 @@ def others(experiment: Experiment, timeline: Timeline, mine: Collection[int]) ->
 def joined(parts: Sequence[Removal]) -> Removal:
     """Several sets of messages as one, told by their names."""
     names = [name for part in parts for name in part.root.keys]
-    *some, last = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
+    told = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
     root = Root(
         kind="messages",
-        what=f"messages {', '.join(some)} and {last}" if some else f"the message {last}",
+        what=f"{'messages' if len(told) > 1 else 'the message'} {listed(told)}",
         keys=tuple(names),
         begins_ns=min(part.root.begins_ns for part in parts),
     )

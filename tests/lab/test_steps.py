@@ -16,7 +16,7 @@ from views.report.steps import steps
 TOLD = {
     "deadlock": ("8 hosts begin", "is full", "a deadlock", "watchdog gives up", "slowed most"),
     "incast": ("7 hosts begin to write to h1", "is full", "As ", "from h8 to h1"),
-    "lossy-link": ("8 hosts begin", "drops the first packet (lost at random", "slowed most"),
+    "lossy-link": ("8 hosts begin", "drops the first packet (at random", "slowed most"),
     "pfc-storm": (
         "8 hosts begin", "h1's adapter breaks", "spine1 has to stand still, too",
         "leaf3 and leaf4 have", "watchdog gives up", "h1's storm is over",

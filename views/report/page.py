@@ -61,7 +61,7 @@ padding:.5rem .75rem}
 .tiles span{color:var(--faint);font-size:.85rem}
 @media(max-width:600px){.verdict{font-size:1.05rem}.tiles{gap:6px;
 grid-template-columns:repeat(3,1fr)}.tiles div{padding:.3rem .4rem}.tiles b{font-size:1rem}
-.tiles span{font-size:.75rem}}
+.tiles span{font-size:.75rem}.tiles div:nth-child(n+4){display:none}}
 .grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
 align-items:start}
 .two{max-width:1040px}

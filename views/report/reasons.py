@@ -4,7 +4,7 @@ REASONS = {
     "buffer_full": "no room in the shared buffer",
     "cut_lost": "cut to its headers before, and no room for these",
     "headroom_full": "no room in the headroom behind a pause",
-    "injected_loss": "lost at random, as the scenario asks",
+    "injected_loss": "at random, as the scenario asks",
     "link_cut": "under way in a link when it was cut",
     "port_down": "towards a port whose link was down",
     "no_next_hop": "every way to the destination was down",

@@ -76,14 +76,14 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield page.paragraph(told, "story verdict warning" if suspicious else "story verdict")
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
-    yield page.folded("All that the figures say", page.listing(words.sentences(run)))
     yield from map(_why, read_causes(run.folder))
-    if more:
-        yield page.folded("What the scenario is to show", page.paragraph(more))
     shown = panels(run, Limits.of([run]))
     above = _HEAD + PORTRAIT.text(told, 1.2, inset=24)
     above += sum(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
     yield page.columns([panel for panel in shown if panel.drawing or panel.parts], above)
+    yield page.folded("All that the figures say", page.listing(words.sentences(run)))
+    if more:
+        yield page.folded("What the scenario is to show", page.paragraph(more))
     yield from (
         page.paragraph(f"{panel.title}: {panel.instead}", "about")
         for panel in shown

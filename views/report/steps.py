@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lab.scenario.faults import Told, told
-from params.quantity import duration, number, plural, size
+from params.quantity import duration, listed, number, plural, size
 from views.report.kept import KeptFlow, KeptRun
 from views.report.reasons import REASONS
 from views.report.standing import NEAR_NS, Row, first_wave, led_to, paused
@@ -89,7 +89,7 @@ def _late(run: KeptRun) -> Iterator[Step]:
     at = min((each.end_ns for each in first), default=0)
     others = [each.end_ns for each in run.work if each.host != host and each.end_ns < at]
     if ends and others:
-        said = f"{host} still computes, {number(times)} times as long as half of the others."
+        said = f"{host} still computes, {number(times)} times as long as a typical host."
         yield Step(max(others), said, _links_of(run, [host]))
 
 
@@ -237,5 +237,4 @@ def _named(names: list[str], noun: str) -> str:
     """A few by name, many by number."""
     if len(names) > _MOST_NAMED:
         return plural(len(names), noun)
-    *some, last = names
-    return f"{', '.join(some)} and {last}" if some else last
+    return listed(names)

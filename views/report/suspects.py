@@ -96,8 +96,9 @@ def storming(run: KeptRun) -> list[str]:
 def congested(run: KeptRun) -> list[str]:
     """The directions of links whose ports had more to send than they could, the longest queue
     first: no pause held them, and yet their queues were long."""
-    if storming(run) or circle(run):
-        return []  # these explain every queue
+    slow = run.result.flows.slowdown
+    if (slow and slow.max < UNEVEN) or storming(run) or circle(run):
+        return []  # nobody waited to speak of, or these explain every queue
     links = run.result.links
     longest = max((use.max_queue_bytes or 0 for use in links), default=0)
     least = max(_LONG * longest, _QUEUED * run.result.scenario.link.mtu)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from params.quantity import duration, number, packets, percent, plural, size
+from lab.scenario.faults import worded
+from params.quantity import duration, listed, number, packets, percent, plural, size
+from traffic.endpoint import Recovery
 from views.report.kept import KeptFlow, KeptRun
 from views.report.plots import preferred, uplinks
 from views.report.reasons import REASONS
@@ -25,7 +27,8 @@ from views.report.suspects import (
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 _WANTED = 0.5  # of the time, from which on a link that is in use is somebody's bottleneck
 _WELL = 0.8  # of a port's rate: a collective that comes to less has a reason
-_MANY = 3  # senders of one receiver
+_NEARLY = 0.75  # as much as the message slowed most: then it is no exception
+_MANY = 3  # senders of one receiver; messages; times as many packets
 
 
 def verdict(run: KeptRun) -> str:
@@ -98,11 +101,11 @@ def _victim(run: KeptRun) -> str:
 
 def _straggler(run: KeptRun) -> str:
     late = straggler(run)
-    if not late:
+    if not late or run.result.inference:  # whose hosts do work of different kinds
         return ""
     return (
-        f"All wait for {late[0]}: it computed {number(late[1])} times as long as half of the "
-        f"others{_utilisation(run)}."
+        f"All wait for {late[0]}: it computed {number(late[1])} times as long as a typical "
+        f"host{_utilisation(run)}."
     )
 
 
@@ -112,14 +115,14 @@ def _cluster(run: KeptRun) -> str:
         return ""
     worst, waited = done[0], found.longest_queued
     queue = (
-        f"; {waited.name} waited longest for hosts, {duration(waited.queued_ns)}"
+        f"; {waited.name} waited for hosts longest, {duration(waited.queued_ns)}"
         if waited.queued_ns
         else ""
     )
     return (
         f"Half of {plural(len(done), 'job')} took no more than {number(found.slowdown.p50)} times "
-        f"as long as alone on their hosts, {worst.name}, over {plural(worst.racks, 'rack')}, "
-        f"{number(worst.slowdown or 0)} times{queue}."
+        f"as long as alone on their hosts; {worst.name}, over {plural(worst.racks, 'rack')}, took "
+        f"{number(worst.slowdown or 0)} times as long{queue}."
     )
 
 
@@ -130,12 +133,27 @@ def _losses(run: KeptRun) -> str:
         return ""
     main = max(lost, key=lambda why: lost[why])
     again = f", {packets(roce.retransmitted_packets)} went again" if roce.data_packets else ""
+    if roce.retransmitted_packets > _MANY * drops.total and _goes_back(run):
+        again += ", all that came after a lost one with it"
     waited = f" and {plural(roce.timeouts, 'time-out')} passed" if roce.timeouts else ""
     mostly = "mostly " * (len(lost) > 1)
+    was = "was" if drops.total == 1 else "were"
     return (
-        f"{packets(drops.total)} {'was' if drops.total == 1 else 'were'} lost "
-        f"({mostly}{REASONS.get(main, main)}){again}{waited}: {_price(run)}."
+        f"{packets(drops.total)} {was} lost ({mostly}{REASONS.get(main, main)}{_cuts(run, main)})"
+        f"{again}{waited}: {_price(run)}."
     )
+
+
+def _goes_back(run: KeptRun) -> bool:
+    return run.result.scenario.transport.recovery is Recovery.GO_BACK_N
+
+
+def _cuts(run: KeptRun, reason: str) -> str:
+    """What went down, of losses that come of that."""
+    if reason not in ("link_cut", "port_down", "no_next_hop"):
+        return ""
+    downs = [worded(each) for each in run.result.scenario.faults if each.action == "down"]
+    return f": {listed(downs)}" if 0 < len(downs) <= _MANY else ""
 
 
 def _slow_link(run: KeptRun) -> str:
@@ -187,9 +205,14 @@ def _uneven(run: KeptRun) -> str:
     return f"{said}: {_price(run)}." if said else ""
 
 
+def _sufferer(run: KeptRun) -> KeptFlow | None:
+    """The message slowed most."""
+    return max(run.flows, key=lambda flow: flow.slowdown or 0.0, default=None)
+
+
 def _preferred(run: KeptRun) -> str:
     """The way up that the slowest message's leaf sent more by than its share."""
-    slowest = max(run.flows, key=lambda flow: flow.slowdown or 0.0, default=None)
+    slowest = _sufferer(run)
     if slowest is None:
         return ""
     ends = (run.fabric.node(slowest.src), run.fabric.node(slowest.dst))
@@ -210,14 +233,27 @@ def _bottleneck(run: KeptRun) -> str:
 
 
 def _full(run: KeptRun) -> str:
-    """The ports that had more to send than they could."""
-    found = congested(run)
+    """The ports that had more to send than they could, of those that the slowest message may have
+    passed; of a run of which messages are not known, all."""
+    slowest = _sufferer(run)
+    found = [each for each in congested(run) if slowest is None or _passes(run, slowest, each)]
     if not found:
         return ""
     longest = next(use.max_queue_bytes or 0 for use in run.result.links if use.name == found[0])
     ports = "The bottleneck was" if len(found) == 1 else "Bottlenecks were"
-    told = " and ".join(found)
-    return f"{ports} {told}, where up to {size(longest)} waited"
+    return f"{ports} {listed(found)}, where up to {size(longest)} waited"
+
+
+def _passes(run: KeptRun, flow: KeptFlow, direction: str) -> bool:
+    """Whether a message may go by a direction of a link: one of no other host or leaf."""
+    fabric = run.fabric
+    begin, _, end = direction.partition(".")[0].partition(">")
+    for name, host in ((begin, flow.src), (end, flow.dst)):
+        leaves = {str(leaf) for leaf in fabric.leaves_of(fabric.node(host))}
+        others = {str(leaf) for each in fabric.hosts for leaf in fabric.leaves_of(each)} - leaves
+        if name in others or (fabric.node(name) in fabric.hosts and name != host):
+            return False
+    return True
 
 
 def _collective(run: KeptRun) -> str:
@@ -225,8 +261,10 @@ def _collective(run: KeptRun) -> str:
     if not said or not what or not what.busbw_gbps:
         return ""
     is_slow = what.busbw_gbps < _WELL * run.result.scenario.link.rate_gbps
+    if not is_slow or not _slowed(run):
+        return f"All went well: {said}{_utilisation(run)}; {_price(run)}."
     why = (_full(run) or _preferred(run)) if is_slow else ""
-    return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}."
+    return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}; {_price(run)}."
 
 
 def _busbw(run: KeptRun) -> str:
@@ -294,13 +332,15 @@ def _slowest(run: KeptRun) -> str:
         return "none took longer than it would alone"
     worst = max(run.flows, key=slowness, default=None)
     if worst is not None and worst.slowdown and worst.fct_ns:
-        return (
-            f"the worst, from {worst.src} to {worst.dst}, took {duration(worst.fct_ns)}, "
-            f"{number(worst.slowdown)} times as long as alone"
-        )
+        took = f"{duration(worst.fct_ns)}, {number(worst.slowdown)} times as long as alone"
+        who = f"from {worst.src} to {worst.dst}"
+        if slow and len(run.flows) >= _MANY and slow.p50 >= max(UNEVEN, _NEARLY * slow.max):
+            half = f"half of all messages took {number(slow.p50)} times as long as alone or more"
+            return f"{half}, the one {who} {took}"
+        return f"the message slowed most, {who}, took {took}"
     if slow and run.result.flows.fct_ns:
         return (
-            f"the slowest took {duration(run.result.flows.fct_ns.max)}, the worst "
-            f"{number(slow.max)} times as long as alone"
+            f"the longest message took {duration(run.result.flows.fct_ns.max)}, the one slowed "
+            f"most {number(slow.max)} times as long as alone"
         )
     return f"all of it took {duration(run.end_ns)}"
