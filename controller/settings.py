@@ -283,6 +283,8 @@ class Settings:
     lb: LoadBalancing = LoadBalancing()
     telemetry: Telemetry = Telemetry()
     slowed: Mapping[str, float] = field(default_factory=dict)  # shares of rates, by direction
+    # The least share of its rate that a direction may come to have while the other has all of it.
+    one_way: Mapping[str, float] = field(default_factory=dict)
     drained: frozenset[str] = frozenset()  # cables that nobody takes who has another way
     losses: tuple[Loss, ...] = ()
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name

@@ -144,6 +144,11 @@ class SwitchSite:
             delay_ns=usual.delay_ns if own.delay_ns is None else own.delay_ns,
         )
 
+    def share_back(self, port: int) -> float:
+        """What what leaves by a port, pauses too, may have of the rate that the other way has."""
+        way = self.fabric.link_at(self.switch, port).direction(self.switch)
+        return self.settings.one_way.get(way, 1.0)
+
     def link_now(self, port: int) -> LinkSpec:
         """The cable with what it has of its rate: for paths and loads to go by.
 
@@ -566,6 +571,7 @@ def needed_headroom(site: SwitchSite, port: int) -> int:
         settings.max_frame,
         settings.pfc.response_ns + _retry_ns(site, port),
         settings.buffer.cell,
+        site.share_back(port),
     )
 
 

@@ -38,10 +38,16 @@ def bytes_in(link: LinkSpec, ns: float) -> float:
     return link.rate_bps * ns / 8 / _NS
 
 
-def headroom(link: LinkSpec, max_frame: int, response_ns: int = 0, cell: int = 1) -> int:
-    """Bytes that can arrive between the first packet in headroom and the sender's silence."""
-    reaction = bytes_in(link, 2 * link.delay_ns + response_ns) + PAUSE_WIRE_BYTES
-    reaction += max_frame + WIRE_OVERHEAD  # what the pause frame waits for
+def headroom(
+    link: LinkSpec, max_frame: int, response_ns: int = 0, cell: int = 1, share_back: float = 1.0
+) -> int:
+    """Bytes that can arrive between the first packet in headroom and the sender's silence.
+
+    The way back, of pause frames, may have less than the link's rate: a share of it.
+    """
+    reaction = bytes_in(link, 2 * link.delay_ns + response_ns)
+    # The pause frame, and what it waits for.
+    reaction += (PAUSE_WIRE_BYTES + max_frame + WIRE_OVERHEAD) / share_back
     if cell == 1:
         return 2 * max_frame + math.ceil(reaction * max_frame / (max_frame + WIRE_OVERHEAD))
     # Most memory for its time on the link: the shortest frame of all that take as many cells.

@@ -172,9 +172,10 @@ def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
     fabric = slowed(fabric, settings, scenario.link.slow)
     ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
 
-    def cables(switch: Node) -> frozenset[tuple[LinkSpec, int]]:
+    def cables(switch: Node) -> frozenset[tuple[tuple[LinkSpec, float], int]]:
         site = SwitchSite(fabric, switch, settings)
-        return frozenset(Counter(site.link(port) for port in site.ports).items())
+        told = Counter((site.link(port), site.share_back(port)) for port in site.ports)
+        return frozenset(told.items())
 
     unlike = {(switch.kind, cables(switch)): switch for switch in fabric.switches}
     for switch in unlike.values():  # those of a kind differ in their cables alone

@@ -38,7 +38,7 @@ from controller.settings import (
 from controller.tenants import HEADERS_BYTES
 from controller.thresholds import headroom
 from lab.scenario.controls import values_of
-from lab.scenario.model import PfcSettings, Scenario
+from lab.scenario.model import Fault, PfcSettings, Scenario
 from params.classes import ClassSet
 from params.rates import bps
 from topologies import Fabric, Link, NodeKind
@@ -123,7 +123,20 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         steering=_steering(scenario, fabric),
         hosts_steer=scenario.segments.hosts,
         tick_ns=tick_ns,
+        one_way=_one_way(scenario, fabric),
     )
+
+
+def _one_way(scenario: Scenario, fabric: Fabric) -> dict[str, float]:
+    """By direction: what faults leave of its rate that leave the other direction alone."""
+    links = {link.name: link for link in fabric.links}
+    found: dict[str, float] = {}
+    for fault in scenario.faults:
+        if fault.action == "slow" and fault.direction and fault.link in links:
+            link = links[fault.link]
+            way = link.up if fault.direction == "up" else link.down
+            found[way] = min(found.get(way, 1.0), fault.share or 1.0)
+    return found
 
 
 def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
@@ -365,6 +378,12 @@ def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
     }
 
 
+def _slows_up(fault: Fault, host: str) -> bool:
+    """Whether it slows what a host sends, its pause frames too, and nothing that it receives."""
+    is_its = fault.link is not None and fault.link.partition("-")[0] == host
+    return is_its and fault.action == "slow" and fault.direction == "up"
+
+
 def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
     """How an adapter takes what comes, where that is slower than its link."""
     told = scenario.transport.receive_gbps
@@ -374,7 +393,8 @@ def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -
     xoff = scenario.transport.receive_buffer
     pfc = scenario.pfc
     priorities = dict.fromkeys(range(64), 0) | dict(_classes(scenario).dscp)
-    after = headroom(cable, max_frame, pfc.response_ns) if pfc.enabled else 0
+    back = min((f.share or 1.0 for f in scenario.faults if _slows_up(f, host)), default=1.0)
+    after = headroom(cable, max_frame, pfc.response_ns, 1, back) if pfc.enabled else 0
     return {
         "receive_bps": bps(gbps),
         "receive_room": xoff + max(after, max_frame),

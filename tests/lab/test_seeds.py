@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from controller.tables import SwitchSite, needed_headroom
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
+from tests.lab import any_settings
 from tests.lab.simulated import simulate_sparely
 
 # Of a fabric that was drawn: four planes, by which a host's answers leave too.
@@ -188,3 +194,26 @@ def test_a_host_that_stands_still_hears_of_pauses(tmp_path: Path) -> None:
     )
     assert run.result.flows.completed == 5
     assert "headroom_full" not in run.result.drops.by_reason
+
+
+def test_a_pause_waits_for_a_frame_at_the_rate_that_its_own_way_has(tmp_path: Path) -> None:
+    """A host sent on at the link's whole rate while its leaf's way to it had a tenth of it."""
+    changes = (
+        "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 3}",
+        "link={rate_gbps: 50, mtu: 9000, delay_ns: 26}",
+        "pfc={response_ns: 3, xon: 150}",
+        "traffic={kind: incast, receiver: h4, senders: 3, bytes: 2MB}",
+    )
+    settings = Experiment.of(catalogue.load("hello", changes)).settings
+    slow = "faults=[{at_ns: 5us, action: slow, link: h2-leaf1, share: 0.1, direction: down}]"
+    experiment = Experiment.of(catalogue.load("hello", (*changes, slow)))
+    fabric, leaf = experiment.fabric, experiment.fabric.node("leaf1")
+    before, now = SwitchSite(fabric, leaf, settings), SwitchSite(fabric, leaf, experiment.settings)
+    more = {
+        str(now.ports[port]): needed_headroom(now, port) - needed_headroom(before, port)
+        for port in now.ports
+    }
+    frame = settings.max_frame + 24
+    assert more.pop("h2") == pytest.approx(9 * (frame + 84) * settings.max_frame / frame, abs=2)
+    assert set(more.values()) == {0}
+    any_settings.check(7004236, tmp_path)  # where one packet was lost
