@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import networkx as nx
+
 from lab.scenario.faults import worded
 from params.quantity import duration, listed, number, packets, percent, plural, size
 from traffic.endpoint import Recovery
@@ -245,15 +247,24 @@ def _full(run: KeptRun) -> str:
 
 
 def _passes(run: KeptRun, flow: KeptFlow, direction: str) -> bool:
-    """Whether a message may go by a direction of a link: one of no other host or leaf."""
+    """Whether a direction of a link is on one of the shortest ways of a message."""
     fabric = run.fabric
     begin, _, end = direction.partition(".")[0].partition(">")
-    for name, host in ((begin, flow.src), (end, flow.dst)):
-        leaves = {str(leaf) for leaf in fabric.leaves_of(fabric.node(host))}
-        others = {str(leaf) for each in fabric.hosts for leaf in fabric.leaves_of(each)} - leaves
-        if name in others or (fabric.node(name) in fabric.hosts and name != host):
-            return False
-    return True
+    src, dst = fabric.node(flow.src), fabric.node(flow.dst)
+    there = nx.single_source_shortest_path_length(fabric.graph, src)
+    back = nx.single_source_shortest_path_length(fabric.graph, dst)
+    return there[fabric.node(begin)] + 1 + back[fabric.node(end)] == there[dst]
+
+
+def _beside(run: KeptRun) -> str:
+    """Others, who filled a host's link while the message slowed most went elsewhere."""
+    slowest = _sufferer(run)
+    for direction in congested(run):
+        host = direction.partition(">")[2]
+        senders = {flow.src for flow in run.flows if flow.dst == host}
+        if slowest is not None and senders and host not in (slowest.dst, slowest.src):
+            return f"Meanwhile {plural(len(senders), 'host')} filled the link to {host}"
+    return ""
 
 
 def _collective(run: KeptRun) -> str:
@@ -263,7 +274,7 @@ def _collective(run: KeptRun) -> str:
     is_slow = what.busbw_gbps < _WELL * run.result.scenario.link.rate_gbps
     if not is_slow or not _slowed(run):
         return f"All went well: {said}{_utilisation(run)}; {_price(run)}."
-    why = (_full(run) or _preferred(run)) if is_slow else ""
+    why = _full(run) or _beside(run) or _preferred(run)
     return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}; {_price(run)}."
 
 
