@@ -15,7 +15,7 @@ from views.report.words import sentences
 # By scenario: what an engineer who sees it would name.
 NAMES = {
     "deadlock": ("A deadlock", "spine1", "leaf2", "watchdog"),
-    "degraded-path": ("25 % of its rate", "spine1>leaf2"),
+    "degraded-path": ("25 % of its rate", "spine1>leaf2", "in use 30 %"),
     "degraded-spray": ("10 % of its rate", "leaf1>spine1"),
     "degraded-uplink": ("25 % of its rate", "the all-reduce came to"),
     "hash-collision": ("of its upward bytes by", "an even share is 25 %"),

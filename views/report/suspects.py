@@ -28,7 +28,7 @@ _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room
 _PAUSED = 0.05  # of the run
 _MOST_VICTIMS = 64
-_QUEUED = 8  # packets of the largest size, from which on a queue is one
+QUEUED = 8  # packets of the largest size, from which on a queue is one
 _LONG = 1 / 3  # of the longest queue
 _ALIKE = 0.75  # as busy as the busiest of ports with long queues
 _MOST_CONGESTED = 4  # where more are alike, none of them is to blame
@@ -101,7 +101,7 @@ def congested(run: KeptRun) -> list[str]:
         return []  # nobody waited to speak of, or these explain every queue
     links = run.result.links
     longest = max((use.max_queue_bytes or 0 for use in links), default=0)
-    least = max(_LONG * longest, _QUEUED * run.result.scenario.link.mtu)
+    least = max(_LONG * longest, QUEUED * run.result.scenario.link.mtu)
     free = [
         use
         for use in links

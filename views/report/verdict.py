@@ -17,6 +17,7 @@ from views.report.kept import KeptFlow, KeptRun
 from views.report.plots import preferred, uplinks
 from views.report.reasons import REASONS
 from views.report.suspects import (
+    QUEUED,
     UNEVEN,
     aggressors,
     circle,
@@ -159,27 +160,34 @@ def _cuts(run: KeptRun, reason: str) -> str:
 
 
 def _slow_link(run: KeptRun) -> str:
-    """A link that has not got its whole rate, and was wanted."""
+    """A link that has not got its whole rate, and was waited for."""
     scenario, uses = run.result.scenario, {use.name: use for use in run.result.links}
-    shares = dict(scenario.link.slow)
+    # What a link is made of counts as its rate, what befalls it does not.
+    shares = {name: (share, 1.0) for name, share in scenario.link.slow.items()}
     shares |= {
-        f.link: f.share for f in scenario.faults if f.action == "slow" and f.link and f.share
+        f.link: (f.share, f.share)
+        for f in scenario.faults
+        if f.action == "slow" and f.link and f.share
     }
     found = max(
         (
-            (uses[way].bytes * 8 / (run.end_ns * scenario.link.rate_gbps * share), way, share)
+            (min(1.0, uses[way].utilisation / of), uses[way].max_queue_bytes or 0, way, share)
             for link in run.fabric.links
-            if (share := shares.get(link.name))
+            if link.name in shares
+            for share, of in (shares[link.name],)
             for way in (link.up, link.down)
         ),
         default=None,
     )
-    if found is None or found[0] < _WANTED or not _slowed(run):
+    if found is None or not _slowed(run):
         return ""
-    busy, way, share = found
+    busy, queue, way, share = found
+    if busy < _WANTED and queue < QUEUED * scenario.link.mtu:
+        return ""
+    waited = f", where up to {size(queue)} waited" if queue >= QUEUED * scenario.link.mtu else ""
     return (
-        f"{way} has {percent(share)} of its rate and was in use {percent(min(busy, 1.0))} of the "
-        f"time: {_busbw(run) or _price(run)}."
+        f"{way} has {percent(share)} of its rate and was in use {percent(busy)} of the time"
+        f"{waited}: {_busbw(run) or _price(run)}."
     )
 
 
