@@ -16,6 +16,7 @@ from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of
 _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
 _ALL_ROWS = 360.0
 _QUEUE = 52.0
+_LINE = 12.0  # of a job's name
 # How many times as long as alone, on a fabric that never blocks: up to where a colour is used.
 _SLOWED = (
     (1.2, SERIES[2], "up to 1.2 times as long as alone"),
@@ -91,9 +92,16 @@ def _piece(
     ]
     drawing.boxes(places, fill=colour, tip=tip)
     tallest = max(places, key=lambda place: place[3])
-    if tallest[3] >= 11 and ROOM * width_of(job.name) + 6 < width:
-        middle = tallest[1] + tallest[3] / 2 + 4
-        drawing.text(x + 3, middle, job.name, class_="tick", fill=ON.get(colour, INK))
+    lines = [job.name]
+    if ROOM * width_of(job.name) + 6 >= width:  # in two lines, if that fits
+        begin, sign, number_ = job.name.rpartition("-")
+        lines = [begin, sign + number_]
+    fits = max(ROOM * width_of(line) for line in lines) + 6 < width
+    if fits and tallest[3] >= _LINE * len(lines) - 1:
+        middle = tallest[1] + tallest[3] / 2 + 4 - _LINE / 2 * (len(lines) - 1)
+        for at, line in enumerate(lines):
+            fill = ON.get(colour, INK)
+            drawing.text(x + 3, middle + at * _LINE, line, class_="tick", fill=fill)
 
 
 def _waiting(found: ClusterResult) -> list[tuple[int, int]]:

@@ -78,6 +78,7 @@ def topology(run: KeptRun) -> Drawing:
     for arrow in arrows:
         drawing.arrow(*arrow, PAUSE, stroke_width=2.4)
     taken: list[_Box] = []
+    told_of: set[tuple[int, int | None]] = set()  # of many that die together one says when
     for link in (link for link in run.fabric.links if link.name in dead):
         since, until = dead[link.name]
         said, tip = "", f"{link.name} is dead"
@@ -85,6 +86,8 @@ def topology(run: KeptRun) -> Drawing:
             said = f"cut at {duration(since)}"
             said += f", back at {duration(until)}" if until else ""
             tip = f"{link.name}: {said}"
+            said = "" if (since, until) in told_of else said
+            told_of.add((since, until))
         line = _Line(places[link.a], places[link.b], -0.5)
         others = arrows or [each.ends for name, each in lines.items() if link.up != name]
         _dead(drawing, line, others, tip, said, taken, is_cut=until is None)
@@ -449,7 +452,8 @@ def _name_tiers(drawing: Drawing, places: dict[Node, Place]) -> None:
         nodes = [node for node, _ in tier]
         if _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name:
             said = f"{min(nodes)} to {max(nodes)}"
-            drawing.text(0, y - 13, said, class_="tick halo")
+            is_lowest = y == max(place[1] for place in places.values())
+            drawing.text(0, y + (22 if is_lowest else -13), said, class_="tick halo")
 
 
 def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
