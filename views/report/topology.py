@@ -452,8 +452,7 @@ def _name_tiers(drawing: Drawing, places: dict[Node, Place]) -> None:
         nodes = [node for node, _ in tier]
         if _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name:
             said = f"{min(nodes)} to {max(nodes)}"
-            is_lowest = y == max(place[1] for place in places.values())
-            drawing.text(0, y + (22 if is_lowest else -13), said, class_="tick halo")
+            drawing.text(0, y - 13, said, class_="tick halo")
 
 
 def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
