@@ -457,13 +457,24 @@ def _name_tiers(drawing: Drawing, places: dict[Node, Place]) -> None:
 
 def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
     """Say which switches are of which plane, where there are several: they stand side by side."""
+    if fabric.planes == 1:
+        return
     lowest = max(places[switch][1] for switch in fabric.switches)
-    for plane in range(fabric.planes if fabric.planes > 1 else 0):
-        x = WIDTH * plane / fabric.planes
-        middle = x + WIDTH / fabric.planes / 2
-        drawing.text(middle, 11, f"plane {plane + 1}", text_anchor="middle", class_="tick halo")
+    highest = min(places[switch][1] for switch in fabric.switches)
+    before = left = 0.0
+    for plane in range(fabric.planes):
+        own = [places[each] for each in fabric.switches if fabric.plane_of(each) == plane]
+        top = [x for x, y in own if y == highest]
+        name = f"plane {plane + 1}" if fabric.is_spread else ("back end", "front end")[plane]
+        middle = (min(top) + max(top)) / 2
+        drawing.text(middle, 11, name, text_anchor="middle", class_="tick halo")
         if plane:
-            drawing.line(x, 4, x, lowest, stroke=RULE, stroke_width=1, stroke_dasharray="2 4")
+            ends = (before + min(top)) / 2, (left + min(x for x, y in own if y == lowest)) / 2
+            drawing.line(
+                *(ends[0], 4, ends[1], lowest),
+                stroke=RULE, stroke_width=1, stroke_dasharray="2 4",
+            )  # fmt: skip
+        before, left = max(top), max(x for x, y in own if y == lowest)
 
 
 def _label(node: Node, room: float, places: dict[Node, Place]) -> str:

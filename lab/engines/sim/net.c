@@ -552,10 +552,12 @@ static ns_t paused(const struct channel *channel, ns_t now)
         struct plan *plan = channel->from->script.plan;
         if (!plan)
             return 0;
-        const struct ep_counters *counters = ep_counters(plan_endpoint(plan), now);
+        struct ep *ep = plan_endpoint(plan);
+        const struct ep_counters *counters = ep_counters(ep, now);
+        struct ep_port_counters its = ep_port_counters(ep, (uint8_t)channel->from_port);
         for (unsigned left = watch->classes; left; left &= left - 1)
-            sum += counters->paused_ns[__builtin_ctz(left)];
-        return sum + counters->credit_waited_ns;
+            sum += its.paused_ns[__builtin_ctz(left)];
+        return sum + counters->credit_waited_ns; /* which is all ports' */
     }
     struct sw_cells cells = state_register(&sw->state, watch->pause_total);
     for (unsigned left = watch->classes; left; left &= left - 1) {
