@@ -24,7 +24,9 @@ SCHEMA = "closlab.causes/1"
 _MOST_BYTES = 1 << 26
 _TOLD = 0.01  # of the time lost: less that nothing gave back is not told
 
-RootKind = Literal["fault", "loss", "slow link", "slow hosts", "straggler", "messages"]
+RootKind = Literal[
+    "fault", "loss", "slow link", "straggler", "messages", "setting"
+]  # fmt: skip
 
 
 class Root(Part):

@@ -1,6 +1,7 @@
 """An experiment without something: what may be a root of lateness, and how it is taken away.
 
-Faults, losses and slow links are taken out of the scenario. A straggler works as long as half of
+Faults, losses and slow links are taken out of the scenario, and what bounds a sender is as it is
+where nobody says anything. A straggler works as long as half of
 the others do. Messages are left out, but for those that others wait for: these become one byte.
 """
 
@@ -11,15 +12,33 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from lab.results.causes import Root
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import worded
-from lab.scenario.model import LossSettings, Scenario
+from lab.scenario.model import LossSettings, Scenario, TransportSettings
 from params.quantity import listed, plural
 from traffic.collectives import Timeline
 from views.report.suspects import LATER
 
+# What bounds a sender, in words, and without which bound.
+_BOUNDS = {
+    ("transport", "receive_gbps"): "hosts that receive more slowly",
+    ("transport", "window"): "a window that holds {value:,} of its packets",
+    ("transport", "cc"): "the congestion control {value}",
+    ("link", "credit"): "a credit of {value:,} bytes",
+    ("schedule", "port_gbps"): "ports that send at {value:g} Gb/s",
+    ("schedule", "shape"): "classes that are shaped",
+}
+_USUAL: dict[tuple[str, str], Any] = {
+    ("transport", "receive_gbps"): None,
+    ("transport", "window"): TransportSettings.model_fields["window"].default,
+    ("transport", "cc"): "none",
+    ("link", "credit"): None,
+    ("schedule", "port_gbps"): None,
+    ("schedule", "shape"): {},
+}
 _MOST_HOSTS = 6  # to which others' messages are looked at, the most bytes first
 _MOST_PARTS = 32  # of which the few are looked for that matter
 _MOST_NAMED = 4
@@ -33,7 +52,7 @@ class Removal:
     fault: int | None = None  # by its place in the scenario
     loses: bool = False
     slow: str = ""  # a link
-    slow_hosts: bool = False
+    setting: tuple[str, str] = ("", "")  # a section and its key
     straggler: int | None = None  # a rank
     messages: frozenset[int] = frozenset()
     parts: tuple[Removal, ...] = ()  # of which it may be that a few are enough
@@ -68,7 +87,7 @@ def without(
 def _scenario(scenario: Scenario, removed: Collection[Removal]) -> Scenario:
     gone = {each.fault for each in removed}
     slow = {each.slow for each in removed}
-    changes: dict[str, object] = {
+    changes: dict[str, Any] = {
         "faults": tuple(f for at, f in enumerate(scenario.faults) if at not in gone)
     }
     if any(each.loses for each in removed):
@@ -76,8 +95,9 @@ def _scenario(scenario: Scenario, removed: Collection[Removal]) -> Scenario:
     if slow - {""}:
         kept = {name: share for name, share in scenario.link.slow.items() if name not in slow}
         changes["link"] = scenario.link.model_copy(update={"slow": kept})
-    if any(each.slow_hosts for each in removed):
-        changes["transport"] = scenario.transport.model_copy(update={"receive_gbps": None})
+    for section, key in {each.setting for each in removed} - {("", "")}:
+        part = changes.get(section, getattr(scenario, section))
+        changes[section] = part.model_copy(update={key: _USUAL[section, key]})
     return scenario.model_copy(update=changes)
 
 
@@ -108,10 +128,12 @@ def settings(experiment: Experiment, until_ns: int) -> Iterator[Removal]:
     for name, share in scenario.link.slow.items():
         what = f"{name} at {share:g} of its rate"
         yield Removal(Root(kind="slow link", what=what, keys=(f"link.slow.{name}",)), slow=name)
-    if scenario.transport.receive_gbps:
-        keys = ("transport.receive_gbps",)
-        root = Root(kind="slow hosts", what="hosts that receive more slowly", keys=keys)
-        yield Removal(root, slow_hosts=True)
+    for (section, key), what in _BOUNDS.items():
+        value = getattr(getattr(scenario, section), key)
+        if value != _USUAL[section, key]:
+            said = what.format(value=value)
+            root = Root(kind="setting", what=said, keys=(f"{section}.{key}",))
+            yield Removal(root, setting=(section, key))
 
 
 def stragglers(experiment: Experiment) -> Iterator[Removal]:

@@ -73,8 +73,11 @@ def without(content: Content, roots: list[Root]) -> Content | None:
             found.pop("loss")
         elif root.kind == "slow link":
             found["link"]["slow"].pop(root.keys[0].removeprefix("link.slow."))
-        elif root.kind == "slow hosts":
-            found["transport"].pop("receive_gbps")
+        elif root.kind == "setting":
+            section, _, key = root.keys[0].partition(".")
+            found[section].pop(key)
+            if key == "cc":
+                found[section][key] = "none"
     names = {name for root in roots if root.kind == "messages" for name in root.keys}
     if names:
         flows = found["traffic"].get("flows")

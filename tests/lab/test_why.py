@@ -121,3 +121,12 @@ def test_scenarios_are_left_as_they_were() -> None:
     before = catalogue.load("pfc-storm", ())
     api.run(before).why()
     assert catalogue.load("pfc-storm", ()) == before
+
+
+def test_what_bounds_a_sender_is_a_root_too() -> None:
+    why = api.run(_two_faults(transport={"window": 1})).why()
+    (share,) = why.shares
+    assert [root.keys for root in share.roots] == [("transport.window",)]
+    without = api.run(_two_faults()).result.flows.fct_ns
+    assert without is not None
+    assert share.took_ns == without.max
