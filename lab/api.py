@@ -32,7 +32,7 @@ from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.machine.scratch import kept_by_us
 from lab.progress import Hear, Progress, Told
-from lab.results.causes import Why
+from lab.results.causes import Why, write_causes
 from lab.results.cautions import cautions
 from lab.results.outcome import Note
 from lab.results.result import Result
@@ -132,8 +132,9 @@ class Run:
     def why(self, what: str | None = None) -> Why:
         """What a message (SRC-DST), a job or the ``run`` was held up by, else the message slowed
         most: what the simulator took away, and what share of the time lost each gave back."""
+        found = why(self.folder, what, Told(lambda _: None), self._p4)
         with writing_to(self.folder):
-            found = why(self.folder, what, Told(lambda _: None), self._p4)
+            write_causes(self.folder, found)
             (self.folder / REPORT).unlink(missing_ok=True)  # it is to show it
         return found
 

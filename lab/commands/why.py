@@ -12,6 +12,7 @@ from rich.console import Console
 from lab.commands.options import Json
 from lab.machine.paths import writing_to
 from lab.progress import Stages
+from lab.results.causes import write_causes
 from lab.runs.why import why
 from views.report import find_runs, write_report
 
@@ -32,12 +33,14 @@ def command(
     What is found is kept in the run's folder, and its report shows it.
     """
     found = find_runs(folder)[0]
-    with writing_to(found):
-        because = why(found, what, Stages(Console(stderr=True)), p4)
-        page = write_report(found)
+    because = why(found, what, Stages(Console(stderr=True)), p4)
     if is_json:
         print(json.dumps(because.model_dump(mode="json", exclude_none=True), indent=2))
-        return
-    for said in because.told():
-        print(said)
-    print(f"With its picture: {page}")
+    else:
+        for said in because.told():
+            print(said)
+    with writing_to(found, "What is told above is whole; it is not kept, nor in the report."):
+        write_causes(found, because)
+        page = write_report(found)
+    if not is_json:
+        print(f"With its picture: {page}")

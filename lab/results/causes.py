@@ -12,16 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from files import parse_json, read_text
+from files import FileError, parse_plain_json, read_text
 from lab.results.part import Part
 from params.quantity import duration, number, percent
 
 CAUSES = "causes.json"
+MOST_SHARES = 4
 RUN = "run"  # all of it, where one asks about that
 SCHEMA = "closlab.causes/1"
 _MOST_BYTES = 1 << 26
+_HARDLY = 0.02  # of the time alone: so little lost is nothing
 _TOLD = 0.01  # of the time lost: less that nothing gave back is not told
 
 RootKind = Literal[
@@ -69,10 +71,10 @@ class Why(Part):
     dst: str = ""
     start_ns: int
     took_ns: int | None = None  # in the simulator; none: it did not come to its end
-    alone_ns: int  # a message in an empty fabric; else with all that can be taken away gone
-    lost_ns: int
+    alone_ns: int = Field(ge=1)  # in an empty fabric; else with all gone that can be taken away
+    lost_ns: int = Field(ge=0)
     measured_ns: int | None = None  # by the run itself, where that was no simulation
-    shares: tuple[Share, ...] = ()
+    shares: tuple[Share, ...] = Field(default=(), max_length=MOST_SHARES)
     rest_ns: int = 0  # nothing that could be taken away gave it back
     chain: tuple[Held, ...] = ()
     tried: int = 0  # runs that were made to find out
@@ -93,7 +95,7 @@ class Why(Part):
             lost = f"{percent(share.share)} of the time lost"
             yield f"{lost}: {share.named}. Without that{more} it {then}."
             more = " as well"
-        if self.rest_ns > _TOLD * self.lost_ns > 0:
+        if self.rest_ns > _TOLD * self.lost_ns > 0 and self.lost_ns > _HARDLY * self.alone_ns:
             what = f"{percent(self.rest_ns / self.lost_ns)} of it" if more else "that"
             yield f"Nothing that could be taken away gave {what} back."
         if self.chain:
@@ -109,6 +111,8 @@ class Why(Part):
             return f"{who} {took}; without all that can be taken away {duration(self.alone_ns)}"
         if self.took_ns is None:
             return f"{who} did not arrive; alone it takes {duration(self.alone_ns)}"
+        if self.lost_ns <= _HARDLY * self.alone_ns:
+            return f"{who} {took}, as long as alone"
         return f"{who} {took}, {number(self.took_ns / self.alone_ns)} times as long as alone"
 
     def _chained(self) -> str:
@@ -138,9 +142,9 @@ def read_causes(folder: Path) -> Sequence[Why]:
     if not path.exists():
         return ()
     try:
-        found = parse_json(read_text(path, _MOST_BYTES))
+        found = parse_plain_json(read_text(path, _MOST_BYTES))
         if not isinstance(found, dict) or found.get("schema") != SCHEMA:
             return ()
         return tuple(Why.model_validate(each) for each in found["found"])
-    except (ValueError, ValidationError, KeyError, TypeError):
+    except (FileError, ValueError, ValidationError, KeyError, TypeError):
         return ()

@@ -12,37 +12,44 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller import SettingsError
+from files import shown
 from lab.engines import RunOptions
 from lab.engines.sim.parts import threads_here
-from lab.errors import RunError
+from lab.errors import LabError, RunError
 from lab.machine.scratch import scratch
 from lab.progress import Stage, Stages, Told
 from lab.results.alone import Alone
-from lab.results.causes import RUN, Share, Why
-from lab.results.causes import write_causes as write
+from lab.results.causes import MOST_SHARES, RUN, Share, Why
+from lab.results.result import RESULT
 from lab.runs import whatif
 from lab.runs.run import outcome_of
 from lab.runs.whatif import Removal
+from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings
-from traffic.collectives import NEVER, Timeline
+from topologies import TopologyError
+from traffic.collectives import NEVER, Timeline, TrafficError
 from views.report import read_run
-from views.report.kept import KeptRun
+from views.report.kept import KeptRun, unreadable
 from views.report.standing import chain
 
 Takes = Callable[[Collection[Removal]], int]
 
 _LEAST = 0.03  # of the time lost, that a share has at least
-_MOST_SHARES = 4
 _HARDLY = 1.02  # times as long as alone, up to which nothing was lost
 _NEARLY_ALL = 0.95  # of what is lost: who gives so much back is the root, whatever others would
 
 
 def why(folder: Path, asked: str | None, stages: Stages, p4: Path | None = None) -> Why:
     """Why something of a kept run was slow: a message as SRC-DST, a job by its name, the whole RUN;
-    else the message slowed most. It is kept."""
+    else the message slowed most."""
     run = read_run(folder)
     scenario = run.result.scenario
+    try:
+        catalogue.check(scenario)
+    except (LabError, SettingsError, TopologyError, TrafficError) as error:
+        raise unreadable(folder / RESULT, f"scenario: {error}") from None
     if "p4" in run.result.provenance and p4 is None:
         raise RunError(
             f"the run had a P4 program of its own, {run.result.provenance['p4']}",
@@ -54,7 +61,6 @@ def why(folder: Path, asked: str | None, stages: Stages, p4: Path | None = None)
         lab = _Lab(experiment, RunOptions(space, "sim", p4=p4, threads=threads_here()), stage)
         found = _explained(lab, _subject(experiment, lab.made(()).timeline, asked), run)
         stage.note = f"{lab.tried} runs"
-    write(folder, found)
     return found
 
 
@@ -150,9 +156,8 @@ def _subject(experiment: Experiment, timeline: Timeline, asked: str | None) -> _
     own = [n for n in every if asked in (None, name(n))]
     if not own:
         some = [*dict.fromkeys(name(n) for n in every[:3]), *sorted(jobs)[:3], RUN]
-        raise RunError(
-            f"the run has no message and no job {asked}", f"There are {', '.join(some)}."
-        )
+        what = "the run has no message" + (f" and no job {shown(asked)}" if asked else "")
+        raise RunError(what, f"There are {', '.join(some)}.")
     begun = [n for n in own if timeline.start_ns[n] != NEVER]
     if not begun:
         raise RunError(f"{name(own[0])} was never begun: what it waits for did not arrive")
@@ -213,7 +218,7 @@ def _shares(
     gone: list[Removal] = []
     left, now = list(candidates), takes(())
     lost = now - alone_ns
-    while left and now - alone_ns > _LEAST * lost and len(found) < _MOST_SHARES:
+    while left and now - alone_ns > _LEAST * lost and len(found) < MOST_SHARES:
         best: Sequence[Removal] = ()
         least = now
         for each in left:

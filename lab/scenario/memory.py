@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.settings import Buffer
+from controller.settings import Buffer, SettingsError
 from controller.tables import SwitchSite, headroom_of, pool_of, xon_of
+from lab.errors import ScenarioError
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
 from topologies import Fabric
@@ -27,11 +28,15 @@ class Memory:
         """Of a switch by its name."""
         settings = controller_settings(scenario, fabric)
         site = SwitchSite(fabric, fabric.node(switch), settings)
+        try:
+            pool = pool_of(site)
+        except SettingsError as error:  # of a kept run that somebody changed
+            raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
         each = sum(headroom_of(site, port) for port in site.ports for _ in site.lossless)
         lossless = frozenset(site.lossless)
         headroom, xon = settings.buffer.headroom_pool or each, xon_of(site)
         return cls(
-            *(settings.buffer, lossless, pool_of(site), headroom),
+            *(settings.buffer, lossless, pool, headroom),
             *(xon["xon"], xon["xon_below_xoff"]),
         )
 

@@ -1,6 +1,7 @@
 """Why something was slow: the root that is told, taken away by other hands, gives back as much."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +131,69 @@ def test_what_bounds_a_sender_is_a_root_too() -> None:
     without = api.run(_two_faults()).result.flows.fct_ns
     assert without is not None
     assert share.took_ns == without.max
+
+
+def _damaged(folder: Path, how: str) -> None:
+    """A kept run that somebody laid hands on."""
+    result, causes = folder / "result.json", folder / "causes.json"
+    content = json.loads(result.read_text())
+    if how == "no such switch":
+        content["scenario"]["faults"] = [{"action": "restart", "at_ns": 10, "switch": "leaf9"}]
+    elif how == "no such cable":
+        content["scenario"]["link"] |= {"slow": {"leaf9-spine9": 0.5}}
+    elif how == "no memory":
+        content["scenario"]["buffer"] |= {"bytes": 1}
+    elif how == "too large a number":
+        content["duration_ns"] = 10**400
+    elif how == "no number":
+        content["gpu_utilisation"] = float("nan")
+    elif how == "half a character":
+        content["scenario"]["about"] = "\ud800"
+    elif how == "a row of nothing":
+        lines = (folder / "flows.csv").read_text().splitlines()
+        lines[1] = ",".join([*lines[1].split(",")[:6], "nan", *lines[1].split(",")[7:]])
+        (folder / "flows.csv").write_text("\n".join(lines))
+    elif how == "a pipe for causes":
+        os.mkfifo(causes)
+    elif how == "causes without end":
+        causes.symlink_to("/dev/zero")
+    elif how == "nothing took nothing":
+        found = {"what": "h1-h2", "start_ns": 0, "alone_ns": 0, "lost_ns": 0}
+        causes.write_text(json.dumps({"schema": "closlab.causes/1", "found": [found]}))
+    elif how == "a pipe for the report":
+        (folder / "report.html").unlink()
+        os.mkfifo(folder / "report.html")
+    result.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ("no such switch", 1), ("no such cable", 1), ("no memory", 1), ("too large a number", 1),
+        ("no number", 1), ("half a character", 1), ("a row of nothing", 1),
+        ("a pipe for causes", 0), ("causes without end", 0), ("nothing took nothing", 0),
+        ("a pipe for the report", 1),
+    ],
+)  # fmt: skip
+def test_a_run_that_somebody_changed_is_told_in_words(how: str, code: int, tmp_path: Path) -> None:
+    run = api.run("incast", set={"topology.leaves": 2}, out=tmp_path)
+    run.report()
+    _damaged(tmp_path, how)
+    for words in (("report", str(tmp_path)), ("export", str(tmp_path), "--as", "perfetto")):
+        done = (
+            closlab(*words, "-o", str(tmp_path / "t.json"))
+            if "export" in words
+            else closlab(*words)
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if words[0] == "report":
+            assert done.returncode == code, done.stderr
+
+
+def test_what_was_found_out_is_told_even_if_it_cannot_be_kept(tmp_path: Path) -> None:
+    api.run("incast", set={"topology.leaves": 2}, out=tmp_path)
+    (tmp_path / "causes.json").mkdir()
+    asked = closlab("why", str(tmp_path), "h4-h1")
+    assert asked.returncode == 1
+    assert "2 messages to h1. Without that it takes" in asked.stdout
+    assert "Traceback" not in asked.stderr

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from files import FileError, NoFileError, is_folder, parse_json, read_text, shown
+from files import FileError, NoFileError, is_folder, parse_plain_json, read_text, shown
 from lab.errors import LabError
 from lab.results.outcome import Note, PauseNote, Stock
 from lab.results.result import RESULT, SCHEMA, Result
@@ -21,6 +21,7 @@ from traffic.collectives import TrafficError, complaint
 
 Row = TypeVar("Row", bound=NamedTuple)
 _ROWS_AT_ONCE = 4096
+_MOST_DIGITS, _BEYOND = 20, 1 << 62
 _MOST_BYTES = 1 << 31
 _DAMAGED = "It may be damaged or of another version of closlab: run the scenario again."
 
@@ -147,6 +148,13 @@ def _check_names(path: Path, result: Result) -> None:
     links, switches = _directions(fabric), _switches(fabric)
     told = {use.name for use in result.links}
     _refuse_strangers(path, {*told, *result.pfc.by_link, *result.pfc.storms}, links)
+    faults, scenario = result.scenario.faults, result.scenario
+    hosts, cables = {host.name for host in fabric.hosts}, {link.name for link in fabric.links}
+    _refuse_strangers(path, {each.link for each in faults if each.link}, cables)
+    _refuse_strangers(path, {*scenario.link.slow, *scenario.loss.links}, cables)
+    _refuse_strangers(path, {each.switch for each in faults if each.switch}, switches)
+    tenants = {host for each in scenario.tenants.values() for host in each}
+    _refuse_strangers(path, tenants | {each.host for each in faults if each.host}, hosts)
     _refuse_strangers(path, result.drops.by_switch, switches)
     if missing := sorted(links - told):
         raise unreadable(path, f"it does not tell of {missing[0]}")
@@ -173,7 +181,7 @@ def read_result(folder: Path) -> KeptRun:
 def read_json(path: Path, schema: str) -> dict[str, Any]:
     """What a file holds that says of itself what it is."""
     try:
-        found = parse_json(_text(path))
+        found = parse_plain_json(_text(path))
     except ValueError as error:
         raise unreadable(path, str(error)) from None
     if not isinstance(found, dict) or found.get("schema") != schema:
@@ -216,11 +224,12 @@ def _rows(path: Path, kind: type[Row]) -> Iterator[Row]:
     """The lines of a file that a run need not have, by the names of its columns."""
     if not path.exists():
         return
-    rows = csv.reader(_text(path).splitlines())
+    rows = _cells(path)
     head = next(rows, [])
     wanted = list(takewhile(lambda n: n in head or n not in kind._field_defaults, kind._fields))
     try:
-        columns = [(head.index(name), _READERS.get(name, int)) for name in wanted]
+        readers = _READERS | _OWN_READERS.get(kind.__name__, {})
+        columns = [(head.index(name), readers.get(name, _whole)) for name in wanted]
     except ValueError as error:
         raise unreadable(path, f"its first line lacks a column: {error}") from None
     names: dict[str, str] = {}  # each kept once: there may be millions of lines
@@ -233,10 +242,17 @@ def _rows(path: Path, kind: type[Row]) -> Iterator[Row]:
                 try:
                     [*_understood([row], kind, columns, names)]
                 except (ValueError, IndexError):
-                    said = f"line {at} is not understood: {','.join(row)}"
+                    said = f"line {at} is not understood: {shown(','.join(row))}"
                     raise unreadable(path, said) from None
             raise
         number += len(block)
+
+
+def _cells(path: Path) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(_text(path).splitlines())
+    except csv.Error as error:
+        raise unreadable(path, str(error)) from None
 
 
 def _understood(
@@ -253,12 +269,24 @@ def _understood(
     return list(starmap(kind, zip(*found, strict=True)))
 
 
+def _whole(text: str) -> int:
+    found = int(text) if len(text) < _MOST_DIGITS else _BEYOND
+    if not 0 <= found < _BEYOND:
+        raise ValueError("a number that nobody counted")
+    return found
+
+
 def _int_or_none(text: str) -> int | None:
-    return int(text) if text else None
+    return _whole(text) if text else None
 
 
 def _float_or_none(text: str) -> float | None:
-    return float(text) if text else None
+    if not text:
+        return None
+    found = float(text)
+    if not 0 <= found < _BEYOND:  # nor is it none at all
+        raise ValueError("a number that nobody measured")
+    return found
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -272,3 +300,4 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "fct_ns": _int_or_none,
     "slowdown": _float_or_none,
 }
+_OWN_READERS: dict[str, dict[str, Callable[[str], Any]]] = {"KeptWork": {"start_ns": _whole}}

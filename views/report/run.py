@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from lab.errors import LabError
 from lab.results.causes import Why, read_causes
 from lab.results.cautions import cautions
 from lab.results.result import REPORT, Flows, Result
@@ -58,8 +59,11 @@ def write_and_tell(folder: Path) -> tuple[Path, str]:
     """The same; where it is, and what it begins with."""
     run = read_run(folder)
     path = folder / REPORT
+    if path.exists() and not path.is_file():
+        raise LabError(f"{path} is no file, and the report is to be written there", "Remove it.")
     told = verdict(run)
-    path.write_text(page.document(f"{run.result.scenario.name} · closlab", _body(run, told)))
+    text = page.document(f"{run.result.scenario.name} · closlab", _body(run, told))
+    path.write_text(text)
     return path, told
 
 
