@@ -131,7 +131,7 @@ class Lookout:
         until = time.monotonic() + _TOLD_WITHIN_S
         while self._failure is None and time.monotonic() < until:
             time.sleep(_TOLD_WITHIN_S / 20)
-        return self._failure
+        return self.failure
 
     def _wake(self, _number: int, _frame: FrameType | None) -> None:
         assert self._failure is not None

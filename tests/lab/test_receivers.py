@@ -91,7 +91,7 @@ def test_room_for_two_frames_less_is_not_enough(
 ) -> None:
     """What is computed is what it takes: XOFF may have to wait for a whole frame of the host's."""
     monkeypatch.setattr(
-        translate, "headroom", lambda cable, frame, ns=0: headroom(cable, frame, ns) - 2 * frame
+        translate, "headroom", lambda cable, frame, *rest: headroom(cable, frame, *rest) - 2 * frame
     )
     busy = (
         "traffic={kind: flows, flows: [{src: h8, dst: h1, bytes: 4MB}, {src: h1, dst: h8, bytes: "

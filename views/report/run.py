@@ -59,8 +59,8 @@ def write_and_tell(folder: Path) -> tuple[Path, str]:
     """The same; where it is, and what it begins with."""
     run = read_run(folder)
     path = folder / REPORT
-    if path.exists() and not path.is_file():
-        raise LabError(f"{path} is no file, and the report is to be written there", "Remove it.")
+    if path.is_fifo():  # who writes to one waits for a reader
+        raise LabError(f"{path} is a pipe, and the report is to be written there", "Remove it.")
     told = verdict(run)
     text = page.document(f"{run.result.scenario.name} · closlab", _body(run, told))
     path.write_text(text)
