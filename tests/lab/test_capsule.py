@@ -39,6 +39,14 @@ def start(body: str) -> subprocess.Popen[str]:
     )
 
 
+def first_of(capsule: "subprocess.Popen[str]") -> int:
+    """The first process of one that says that it is up."""
+    assert capsule.stdout is not None
+    first = int(capsule.stdout.readline().split()[1])
+    assert capsule.stdout.readline() == "up\n"
+    return first
+
+
 def test_it_has_a_network_mounts_and_processes_of_its_own() -> None:
     done = start(
         "import os, socket; "
@@ -95,9 +103,7 @@ def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
         "subprocess.run(['ip', 'link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1']); "
         "print('up', flush=True); time.sleep(600)"
     )
-    assert capsule.stdout is not None
-    first = int(capsule.stdout.readline().split()[1])
-    assert capsule.stdout.readline() == "up\n"
+    first = first_of(capsule)
     namespace = (Path("/proc") / str(first) / "ns" / "net").readlink()
     mounts = Path("/proc/self/mounts").read_text()
 
@@ -117,9 +123,8 @@ def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
 def test_a_first_process_that_is_stopped_is_waited_for_by_name() -> None:
     """By whom it waits, who sees no /proc but the capsule's."""
     capsule = start("import time; print('up', flush=True); time.sleep(600)")
-    assert capsule.stdout is not None and capsule.stderr is not None
-    first = int(capsule.stdout.readline().split()[1])
-    assert capsule.stdout.readline() == "up\n"
+    assert capsule.stderr is not None
+    first = first_of(capsule)
     os.kill(first, signal.SIGSTOP)
     name = "the first process of the run"
     where = f"process {first} was stopped, and SIGCONT lets it go on"
@@ -153,9 +158,7 @@ def test_one_that_was_told_to_end_and_does_not_is_ended_and_says_where_it_was() 
         "    try: print('up', flush=True); time.sleep(600)\n"
         "    except KeyboardInterrupt: time.sleep(600)"
     )
-    assert capsule.stdout is not None
-    first = int(capsule.stdout.readline().split()[1])
-    assert capsule.stdout.readline() == "up\n"
+    first = first_of(capsule)
     os.kill(first, signal.SIGTERM)
     _, err = capsule.communicate(timeout=LONG_S)
     assert capsule.returncode == 70

@@ -38,7 +38,12 @@ def steps(run: KeptRun) -> list[Step]:
     """In the order of time; of too many those go that are told last of their kind."""
     rows = paused(run)
     found = [*_begins(run), *_ends(run), *_late(run)]
-    found += [*_climb(run, first_wave(rows)), *_suffer(run, rows), *_stuck(run), *_again(run, rows)]
+    found += [
+        *_climb(run, first_wave(rows)),
+        *_suffer(run, rows),
+        *_stuck(run, rows),
+        *_again(run, rows),
+    ]
     found += [*_losses(run), *_queue(run, rows)]
     return sorted(found[:_MOST], key=lambda step: step.at_ns)
 
@@ -81,14 +86,9 @@ def _late(run: KeptRun) -> Iterator[Step]:
     if late is None:
         return
     host, times = late
-    ends = sorted(
-        max(each.end_ns for each in run.work if each.host == other)
-        for other in {each.host for each in run.work} - {host}
-    )
-    first = [each for each in run.work if each.host == host]
-    at = min((each.end_ns for each in first), default=0)
+    at = min((each.end_ns for each in run.work if each.host == host), default=0)
     others = [each.end_ns for each in run.work if each.host != host and each.end_ns < at]
-    if ends and others:
+    if others:
         said = f"{host} still computes, {number(times)} times as long as a typical host."
         yield Step(max(others), said, _links_of(run, [host]))
 
@@ -154,10 +154,10 @@ def _suffer(run: KeptRun, rows: list[Row]) -> Iterator[Step]:
         yield Step(at, said, tuple(row.name for row in own))
 
 
-def _stuck(run: KeptRun) -> Iterator[Step]:
+def _stuck(run: KeptRun, rows: list[Row]) -> Iterator[Step]:
     circle = waiting(run)
     if circle:
-        spans = [row.spans for row in paused(run) if row.name in circle and row.spans]
+        spans = [row.spans for row in rows if row.name in circle and row.spans]
         at = max((each[0][0] for each in spans), default=0.0)
         said = f"{_named(sorted(circle), 'direction')} wait for one another: a deadlock."
         yield Step(at, said, tuple(sorted(circle)))

@@ -245,8 +245,10 @@ def _bottleneck(run: KeptRun) -> str:
 def _full(run: KeptRun) -> str:
     """The ports that had more to send than they could, of those that the slowest message may have
     passed; of a run of which messages are not known, all."""
-    slowest = _sufferer(run)
-    found = [each for each in congested(run) if slowest is None or _passes(run, slowest, each)]
+    found, slowest = congested(run), _sufferer(run)
+    if slowest is not None:
+        ways = _ways(run, slowest)
+        found = [each for each in found if each in ways]
     if not found:
         return ""
     longest = next(use.max_queue_bytes or 0 for use in run.result.links if use.name == found[0])
@@ -254,14 +256,18 @@ def _full(run: KeptRun) -> str:
     return f"{ports} {listed(found)}, where up to {size(longest)} waited"
 
 
-def _passes(run: KeptRun, flow: KeptFlow, direction: str) -> bool:
-    """Whether a direction of a link is on one of the shortest ways of a message."""
+def _ways(run: KeptRun, flow: KeptFlow) -> set[str]:
+    """The directions of links on a message's shortest ways."""
     fabric = run.fabric
-    begin, _, end = direction.partition(".")[0].partition(">")
     src, dst = fabric.node(flow.src), fabric.node(flow.dst)
     there = nx.single_source_shortest_path_length(fabric.graph, src)
     back = nx.single_source_shortest_path_length(fabric.graph, dst)
-    return there[fabric.node(begin)] + 1 + back[fabric.node(end)] == there[dst]
+    return {
+        link.direction(begin)
+        for link in fabric.links
+        for begin, end in ((link.a, link.b), (link.b, link.a))
+        if there[begin] + 1 + back[end] == there[dst]
+    }
 
 
 def _beside(run: KeptRun) -> str:
@@ -309,17 +315,8 @@ def _well(run: KeptRun) -> str:
 
 _LOOKS: tuple[Callable[[KeptRun], str], ...] = (
     *(_unbelieved, _not_sent, _not_whole, _deadlock, _storm, _missing, _victim, _straggler),
-    *(
-        _cluster,
-        _losses,
-        _many_to_one,
-        _slow_link,
-        _collective,
-        _uneven,
-        _bottleneck,
-        _computing,
-        _well,
-    ),
+    *(_cluster, _losses, _many_to_one, _slow_link, _collective, _uneven, _bottleneck),
+    *(_computing, _well),
 )
 
 
