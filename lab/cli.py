@@ -30,6 +30,7 @@ COMMANDS = (
     "draw",
     "runs",
     "replay",
+    "tune",
     "why",
     "watch",
     "doctor",

@@ -58,3 +58,17 @@ Host = Annotated[int, BeforeValidator(_host_number)]
 Size = Annotated[int, _reader(_SIZES, "a number of bytes, 16KB, 4MB or 1MiB", "bytes")]
 DurationNs = Annotated[int, _reader(_TIMES, "a number of nanoseconds, 50us or 3ms", "nanoseconds")]
 Count = Annotated[int, _reader(_COUNTS, "a number, 70B or 1.5T", "things")]
+
+_STEPS = {
+    "B": ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")),
+    "ns": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
+}
+
+
+def written(value: int, unit: str) -> str:
+    """A number of bytes (B), nanoseconds (ns) or things as it is read here: 4MB, 50us, none less or
+    more."""
+    for size, name in _STEPS.get(unit, ()) if value else ():
+        if value % size == 0:
+            return f"{value // size}{name}"
+    return str(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -33,8 +33,10 @@ class Standstill:
         names: dict[int, str] | None = None,
         meant: set[int] | None = None,
         stood: dict[str, None] | None = None,
+        only: Collection[int] | None = None,
     ) -> None:
         self._tell = tell
+        self._only = only
         self._names = {} if names is None else names
         self._meant = set() if meant is None else meant
         self._stood = {} if stood is None else stood
@@ -48,6 +50,8 @@ class Standstill:
     def look(self) -> None:
         """Tell of each that stands still for a second look."""
         now = {pid for pid in stopped() if pid not in self._meant}
+        if self._only is not None:
+            now &= {*self._only}
         for pid in (now & self._before) - self._told:
             name = self._names.get(pid) or _command(pid)
             self._stood[name] = None
@@ -94,8 +98,9 @@ def _command(pid: int) -> str:
 
 
 @contextmanager
-def telling_of_stopped() -> Iterator[None]:
-    """For as long as the context lasts, tell on standard error of processes that were stopped.
+def telling_of_stopped(only: Collection[int] | None = None) -> Iterator[None]:
+    """For as long as the context lasts, tell on standard error of processes that were stopped; of
+    these alone, where they see to their own.
 
     If somebody tells of them already, that is enough.
     """
@@ -104,7 +109,9 @@ def telling_of_stopped() -> Iterator[None]:
         return
     over = threading.Event()
     telling.append(over)
-    still = Standstill(lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True))
+    still = Standstill(
+        lambda text: print(f"closlab: {text}", file=sys.stderr, flush=True), only=only
+    )
 
     def look() -> None:
         while not over.wait(LOOK_S):

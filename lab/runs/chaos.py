@@ -34,6 +34,7 @@ from lab.machine.native_host import clock_library
 from lab.machine.paths import writing_to
 from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness, slowness
+from lab.machine.standstill import telling_of_stopped
 from lab.machine.thrift import give_back
 from lab.progress import Stages
 from lab.results import conservation
@@ -498,11 +499,19 @@ def _heard(
 ) -> tuple[int, str] | None:
     """Let a process do what it is asked: its exit code, and what it said last; none if it hangs.
 
-    For whom it waits is passed on.
+    For whom it waits is passed on, and it is told if that process itself was stopped.
     """
-    with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=2, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with (
+        subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=2,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        ) as process,
+        telling_of_stopped(only=[process.pid]),
+    ):
         assert process.stdin is not None
         assert process.stderr is not None
         late = threading.Timer(most_s, process.kill)

@@ -68,12 +68,18 @@ def run_in_child(
         try:
             _ask(child, request)
             with telling_of_stopped():
-                failure = _follow(child, hear, found)
+                failure, is_ours = _follow(child, hear, found)
         finally:
             _signal(child, signal.SIGKILL)  # whatever is left of it
             code = child.wait()
         if failure is not None:
             raise failure
+        if code == INTERRUPTED and not is_ours:
+            is_kept = (options.out / KEPT[0]).exists()
+            raise RunError(
+                "somebody else ended the run: its processes were told to (SIGINT, SIGTERM, SIGHUP)",
+                f"What was measured until then is in {options.out}." if is_kept else None,
+            )
         if code != INTERRUPTED and not (options.out / KEPT[0]).exists():
             said.seek(0)
             last = said.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
@@ -94,8 +100,9 @@ def _ask(child: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
 
 def _follow(
     child: subprocess.Popen[bytes], hear: Hear, found: Callable[[str], object]
-) -> LabError | None:
-    """Pass on what it tells, until it and all of its own have ended; what it failed by."""
+) -> tuple[LabError | None, bool]:
+    """Pass on what it tells, until it and all of its own have ended; what it failed by, and whether
+    it was interrupted from here."""
     assert child.stdout is not None
     failure: LabError | None = None
     until: float | None = None  # when patience with one that was interrupted is over
@@ -105,7 +112,7 @@ def _follow(
             try:
                 line = events.next()
                 if line is None:
-                    return failure
+                    return failure, until is not None
                 told = json.loads(line) if line else {}
                 if "error" in told:
                     failure = _read_error(told["error"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,14 +19,15 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import annotated_types
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from params.classes import ClassSet
-from params.units import Count, DurationNs, Host, Size
+from params.shares import Alpha
+from params.units import Count, DurationNs, Host, Size, written
 
 Kinds = Mapping[str, Mapping[str, type[BaseModel]]]  # by section: the models of its kinds
 
@@ -40,10 +42,21 @@ _READ = {
     get_args(Count)[1]: "a number, such as 70B or 1.5T",
     _HOST: "a host, such as h1",
 }
-_STEPS = {
-    get_args(Size)[1]: ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")),
-    get_args(DurationNs)[1]: ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
-}
+_UNITS = {get_args(Size)[1]: "B", get_args(DurationNs)[1]: "ns", get_args(Count)[1]: ""}
+_POWER = get_args(Alpha)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a key takes, for who offers it: one of some, or a number within bounds."""
+
+    choices: tuple[str, ...] = ()
+    unit: str | None = None  # of a number: B, ns or none; None: it is no number
+    is_whole: bool = False
+    least: float = -math.inf
+    most: float = math.inf
+    is_power: bool = False  # of two
+    step: int = 1  # of which whole numbers are multiples
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +69,7 @@ class Key:
     default: str | None  # empty: nothing; None: it must be given
     about: str
     is_section: bool
+    values: Values = Values()
 
 
 def keys_of(model: type[BaseModel], kinds: Kinds, prefix: str = "") -> Iterator[Key]:
@@ -102,6 +116,7 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
             default=_default(field),
             about=_about(model, name),
             is_section=is_section,
+            values=Values() if is_section else _values(field),
         )
         if members:
             yield Key(
@@ -197,6 +212,47 @@ def _words(kind: Any, metadata: list[Any]) -> str:
     return _PLAIN.get(kind, _SECTION)
 
 
+def _values(field: FieldInfo) -> Values:
+    """The same, for who offers it."""
+    bounds = list(field.metadata)
+    kind = _inmost(field.annotation, bounds)
+    notes = list(_flat(bounds))
+    if get_origin(kind) is Literal:
+        return Values(choices=tuple(map(str, get_args(kind))))
+    if kind is bool:
+        return Values(choices=("true", "false"))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return Values(choices=tuple(str(member.value) for member in kind))
+    if kind not in (int, float) or any(note is _HOST for note in notes):
+        return Values()
+    unit, least, most, step = "", -math.inf, math.inf, 1
+    for note in notes:
+        match note:
+            case BeforeValidator() if note in _UNITS:
+                unit = _UNITS[note]
+            case annotated_types.Ge(ge=bound) | annotated_types.Gt(gt=bound):
+                least = max(least, cast("float", bound))
+            case annotated_types.Le(le=bound) | annotated_types.Lt(lt=bound):
+                most = min(most, cast("float", bound))
+            case annotated_types.MultipleOf(multiple_of=unit_of):
+                step = cast("int", unit_of)
+    is_power = any(note is _POWER for note in notes)
+    return Values((), unit, kind is int, least, most, is_power, step)
+
+
+def _inmost(kind: Any, metadata: list[Any]) -> Any:
+    """A type without what it was annotated with, which goes to the metadata, and without None; of
+    several the first."""
+    kind = getattr(kind, "written", kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        metadata += inner[1:]
+        return _inmost(inner[0], metadata)
+    if origin in (Union, UnionType):
+        return _inmost(next(member for member in inner if member is not NoneType), metadata)
+    return kind
+
+
 def _range(metadata: list[Any]) -> str:
     """The bounds of a value, in words."""
     parts = []
@@ -253,11 +309,7 @@ def _plain(value: Any, metadata: Iterable[Any]) -> str:
     metadata = list(metadata)
     if _HOST in metadata:
         return f"h{value + 1}"
-    steps = next(
-        (_STEPS[n] for n in metadata if isinstance(n, BeforeValidator) and n in _STEPS), ()
-    )
-    if isinstance(value, int) and value:
-        for step, unit in steps:
-            if value % step == 0:
-                return f"{value // step}{unit}"
+    unit = next((_UNITS[n] for n in metadata if isinstance(n, BeforeValidator) and n in _UNITS), "")
+    if unit and isinstance(value, int) and not (said := written(value, unit)).isdigit():
+        return said
     return f"{value:,}" if isinstance(value, int) else str(value)

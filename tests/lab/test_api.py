@@ -365,6 +365,22 @@ def test_an_emulated_run_ends_when_it_is_told(own_cache: Path) -> None:
 
 
 @pytest.mark.mininet
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_who_did_not_interrupt_a_run_is_told_that_somebody_did(
+    own_cache: Path, number: signal.Signals
+) -> None:
+    """As a terminal that is closed does to all who are in it."""
+
+    def hear(now: closlab.Progress) -> None:
+        if now.stage == "Starting switches" and not now.is_over:
+            for head in labs(own_cache):
+                os.kill(head, number)
+
+    with pytest.raises(closlab.RunError, match=r"somebody else|was killed|ended"):
+        closlab.run("incast", engine="mininet", progress=hear)
+
+
+@pytest.mark.mininet
 def test_a_lab_dies_with_the_script_that_wants_it(own_cache: Path) -> None:
     """Who sees to its folder may have taken its word back by then: the script tells whom it had."""
     script = subprocess.Popen([sys.executable, "-c", _DIES], stdout=subprocess.PIPE, text=True)

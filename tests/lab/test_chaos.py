@@ -436,3 +436,14 @@ def test_for_whom_a_run_waits_is_passed_on_while_it_does(capfd: pytest.CaptureFi
     assert capfd.readouterr().err == "closlab: waiting\n"
     hangs = "import time; time.sleep(1000)"
     assert _heard([sys.executable, "-c", hangs], "", os.environ, 0.1) is None
+
+
+def test_a_run_that_is_stopped_itself_is_told_of(capfd: pytest.CaptureFixture[str]) -> None:
+    """It goes on as its own child, which it has left running, says so."""
+    stops = (
+        "import os, signal, subprocess, sys; "
+        "subprocess.Popen(['sh', '-c', f'sleep 3; kill -CONT {os.getpid()}']); "
+        "os.kill(os.getpid(), signal.SIGSTOP)"
+    )
+    assert _heard([sys.executable, "-c", stops], "", os.environ, LONG_S) == (0, "")
+    assert "was stopped, and SIGCONT lets it go on" in capfd.readouterr().err

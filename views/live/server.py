@@ -5,6 +5,8 @@
     GET  /frames         what changes, as server-sent events: a frame each, only what is new in it
     GET  /metrics        the latest for Prometheus
     POST /do             words such as "fail leaf1-spine1"; wants the token that was printed
+    GET  /tune           the levers of a scenario that is tuned; with ?key=, any other of them
+    POST /tune           what becomes of it with other settings; {} stops that; wants the token
 
 A page elsewhere can reach a server here through its reader's browser. So what names another host
 than this one is refused (it was led here by its own name service), and so is what another page
@@ -23,7 +25,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.errors import LabError, MissingTool
 from views.live import gnmi, metrics
@@ -40,7 +42,8 @@ LOOPBACK = "127.0.0.1"
 PAGE, YANG = (Path(__file__).parent / name for name in ("page", "yang"))
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _INTERVAL_S = 0.1  # between two messages to a page: ten a second are as many as one sees
-_WORD_BYTES = 200
+_WORD_BYTES, _SETTINGS_BYTES = 200, 16 << 10
+_GONE_S = 0.5  # how soon it is noticed that who asked has gone
 _UNREAD_BYTES = 128 << 10
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -50,6 +53,22 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+class Tuner(Protocol):
+    """What a scenario is tuned by."""
+
+    def offer(self) -> dict[str, Any]:
+        """Its levers, and all there are."""
+
+    def lever(self, key: str) -> dict[str, Any]:
+        """Any of these. Raises a LabError."""
+
+    def tried(self, settings: dict[str, str]) -> dict[str, Any]:
+        """What becomes of it with these. Raises a LabError."""
+
+    def stop(self) -> None:
+        """End what is being tried."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +103,19 @@ def require() -> None:
 
 
 @contextmanager
-def serving(hub: Hub, port: int = 0, gnmi_port: int | None = None) -> Iterator[Address]:
+def serving(
+    hub: Hub, port: int = 0, gnmi_port: int | None = None, tuner: Tuner | None = None
+) -> Iterator[Address]:
     """Serve a hub for as long as the context lasts, to collectors too if they are asked for."""
     with ExitStack() as stack:
-        address = stack.enter_context(_page(hub, port))
+        address = stack.enter_context(_page(hub, port, tuner))
         if gnmi_port is not None:
             address = replace(address, gnmi=stack.enter_context(gnmi.serving(hub, gnmi_port)))
         yield address
 
 
 @contextmanager
-def _page(hub: Hub, port: int) -> Iterator[Address]:
+def _page(hub: Hub, port: int, tuner: Tuner | None) -> Iterator[Address]:
     require()
     import uvicorn
 
@@ -102,7 +123,7 @@ def _page(hub: Hub, port: int) -> Iterator[Address]:
 
     address, listener = _listen(port)
     config = uvicorn.Config(
-        application(hub, address),
+        application(hub, address, tuner),
         log_level="critical",
         lifespan="off",
         access_log=False,
@@ -148,7 +169,7 @@ def _listen(port: int) -> tuple[Address, socket.socket]:
     return Address(listener.getsockname()[1], secrets.token_urlsafe(16)), listener
 
 
-def application(hub: Hub, address: Address) -> Starlette:
+def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starlette:
     """What answers."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
@@ -176,23 +197,60 @@ def application(hub: Hub, address: Address) -> Starlette:
         kind = metrics.OPEN_KIND if is_open else metrics.KIND
         return Response(metrics.exposition(hub, is_open=is_open), headers={"Content-Type": kind})
 
-    async def do(request: Request) -> Response:
+    async def said(request: Request, most: int) -> bytes | Response:
+        """What somebody who may says, or what to answer instead."""
         given = request.headers.get("x-closlab-token", "")
         if not secrets.compare_digest(given.encode(), address.token.encode()):
             return JSONResponse({"error": "this needs the token of the printed address"}, 403)
-        said = b""
+        heard = b""
         async for piece in request.stream():
-            said += piece
-            if len(said) > _WORD_BYTES:
-                return JSONResponse({"error": f"it is longer than {_WORD_BYTES} bytes"}, 413)
-        words = said.decode(errors="replace").strip()
+            heard += piece
+            if len(heard) > most:
+                return JSONResponse({"error": f"it is longer than {most} bytes"}, 413)
+        return heard
+
+    async def do(request: Request) -> Response:
+        heard = await said(request, _WORD_BYTES)
+        if isinstance(heard, Response):
+            return heard
+        words = heard.decode(errors="replace").strip()
         if words.partition(" ")[0] not in hub.hands.words:
             return JSONResponse({"error": f"'{words}' cannot be done here"}, 400)
         try:
             done = await asyncio.to_thread(hub.hands.do, words)
         except LabError as error:
-            return JSONResponse({"error": " ".join(filter(None, (error.message, error.cure)))}, 400)
+            return refused(error)
         return JSONResponse({"said": done})
+
+    def refused(error: LabError) -> Response:
+        return JSONResponse({"error": " ".join(filter(None, (error.message, error.cure)))}, 400)
+
+    async def levers(request: Request) -> Response:
+        if tuner is None:
+            return JSONResponse({"error": "nothing is tuned here"}, 404)
+        key = request.query_params.get("key")
+        try:
+            return JSONResponse(tuner.offer() if key is None else tuner.lever(key))
+        except LabError as error:
+            return refused(error)
+
+    async def tune(request: Request) -> Response:
+        heard = await said(request, _SETTINGS_BYTES)
+        if isinstance(heard, Response):
+            return heard
+        assert tuner is not None
+        settings = _settings(heard)
+        if settings is None:
+            tuner.stop()
+            return JSONResponse({})
+        trying = asyncio.create_task(asyncio.to_thread(tuner.tried, settings))
+        while not (await asyncio.wait([trying], timeout=_GONE_S))[0]:
+            if await request.is_disconnected():
+                tuner.stop()
+        try:
+            return JSONResponse(trying.result())
+        except LabError as error:
+            return refused(error)
 
     return Starlette(
         routes=[
@@ -201,9 +259,23 @@ def application(hub: Hub, address: Address) -> Starlette:
             Route("/frames", frames),
             Route("/metrics", measured),
             Route("/do", do, methods=["POST"]),
+            Route("/tune", levers),
+            *([Route("/tune", tune, methods=["POST"])] if tuner else []),
         ],
         middleware=[Middleware(_Door, port=address.port)],
     )
+
+
+def _settings(said: bytes) -> dict[str, str] | None:
+    """What a page wants to have tried; nothing: it wants what is tried to end."""
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+    wanted = told.get("set") if isinstance(told, dict) else None
+    if not isinstance(wanted, dict):
+        return None
+    return {str(key): str(value) for key, value in wanted.items()}
 
 
 class _Door:

@@ -346,6 +346,11 @@ def comparison(names: Sequence[str], runs: Sequence[KeptRun]) -> str:
     return " ".join(_verdict(names, runs))
 
 
+def changed(before: KeptRun, now: KeptRun) -> str:
+    """A run in the measures of one before it, in a sentence."""
+    return f"It {_beside(now.result, before.result)}."
+
+
 def _verdict(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
     """How each run fared beside the one that was soonest done with everything."""
     told = [(name, run.result) for name, run in zip(names, runs, strict=True)]

@@ -4,11 +4,12 @@
 const $ = (id) => document.getElementById(id);
 const CELLS = 5, QUEUE = 0, BUSY = 1, PAUSED = 2, MARKED = 3, DROPPED = 4;
 const MOST_CHOSEN = 6, MOST_ROWS = 5, MOST_MESSAGES = 10, MOST_EVENTS = 300, MOST_POINTS = 320;
+// Behind # stands the token, and after & what is turned (tune.js).
+const [given, ...turned] = location.hash.slice(1).split("&");
 const token = (() => {
-  const given = location.hash.slice(1);
   if (given) {
     sessionStorage.setItem("closlab-token", given);
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + (turned.length ? `#&${turned.join("&")}` : ""));
   }
   return sessionStorage.getItem("closlab-token") || "";
 })();
@@ -35,6 +36,7 @@ let frames = [], events = [];
 let at = -1, isFollowing = true, isPlaying = false, speed = 0, playedAt = 0, playedNs = 0;
 let longest = 1, chosen = [], charts = [], isStale = false;
 let shapes = [], hits = [], nodes = new Map(), cables = new Map();
+let past = null;  // the directions and frames of what this is compared with
 
 const cell = (frame, direction, what) => frame.cells[direction * CELLS + what];
 const now = () => frames[at];
@@ -68,6 +70,9 @@ const svgNew = (name, attributes) => {
 
 function draw() {
   $("drawing").innerHTML = scene.drawing;
+  hits = [];
+  nodes = new Map();
+  cables = new Map();
   const svg = $("drawing").querySelector("svg");
   shapes = ["b", "p", "q"].flatMap((kind) =>
     [...svg.querySelectorAll(`[data-${kind}]`)].map((shape) => ({
@@ -297,9 +302,10 @@ function plot() {
     charts.push(new uPlot({
       title, width: wide, height: number === PLOTS.length - 1 ? 142 : 122, padding: [8, 20, 0, 0],
       cursor: { sync: { key: "time" }, drag: { x: false, y: false } }, legend: { show: false },
-      scales: { x: { time: false }, y: { range: (_, low, high) => [0, top ? 1.04 * top : Math.max(1, high * 1.08)] } },
+      scales: { x: { time: false, range: (_, low, high) => [low, Math.min(high, untilWhen())] }, y: { range: (_, low, high) => [0, top ? 1.04 * top : Math.max(1, high * 1.08)] } },
       axes: [{ ...axis, size: number === PLOTS.length - 1 ? 32 : 14, values: (_, ticks) => ticks.map((t) => (number === PLOTS.length - 1 ? time(t) : "")) }, { ...axis, size: 44, splits: top ? () => [0, 50, 100] : undefined }],
-      series: [{}, ...chosen.map(({ series }) => ({ stroke: () => colour(`series${series}`), width: 1.8, points: { show: false } }))],
+      series: [{}, ...chosen.map(({ series }) => ({ stroke: () => colour(`series${series}`), width: 1.8, points: { show: false } })),
+        ...(past ? chosen : []).map(({ series }) => ({ stroke: () => colour(`series${series}`), width: 1.2, dash: [5, 4], alpha: 0.75, spanGaps: true, points: { show: false } }))],
       hooks: {
         draw: [(u) => {
           if (!now()) return;
@@ -315,22 +321,36 @@ function plot() {
         }],
         ready: [(u) => u.over.addEventListener("click", () => { stop(); leap(u.posToVal(u.cursor.left, "x")); })],
       },
-    }, [[0], ...chosen.map(() => [0])], $("charts")));
+    }, [[0], ...(past ? [...chosen, ...chosen] : chosen).map(() => [0])], $("charts")));
   });
   fill();
 }
 
 // Where there are more frames than one could tell apart, a point is the longest queue of several,
 // and the mean of their shares.
-function fill() {
-  if (!charts.length) return;
+function told(frames, ds, what, scale) {
   const stride = Math.ceil(frames.length / MOST_POINTS);
   const points = Array.from({ length: Math.ceil(frames.length / stride) }, (_, i) => frames.slice(i * stride, (i + 1) * stride));
   const times = points.map((point) => point[point.length - 1].t);
-  PLOTS.forEach(([, what, scale], number) => charts[number].setData(
-    [times, ...chosen.map(({ d }) => points.map((point) => scale * (what === QUEUE
-      ? point.reduce((longest, frame) => Math.max(longest, cell(frame, d, what)), 0)
-      : point.reduce((sum, frame) => sum + cell(frame, d, what), 0) / point.length)))]));
+  return [times, ...ds.map((d) => points.map((point) => scale * (d < 0 ? 0 : what === QUEUE
+    ? point.reduce((longest, frame) => Math.max(longest, cell(frame, d, what)), 0)
+    : point.reduce((sum, frame) => sum + cell(frame, d, what), 0) / point.length)))];
+}
+
+// Beside one that took much longer one would not see the other.
+const MUCH = 8, SHOWN = 3;
+function untilWhen() {
+  const [mine, its] = [frames, past?.frames].map((some) => (some?.length ? some[some.length - 1].t : Infinity));
+  return Math.max(mine, its) > MUCH * Math.min(mine, its) ? SHOWN * Math.min(mine, its) : Infinity;
+}
+
+function fill() {
+  if (!charts.length || !frames.length) return;
+  PLOTS.forEach(([, what, scale], number) => {
+    const mine = told(frames, chosen.map(({ d }) => d), what, scale);
+    const its = past && told(past.frames, chosen.map(({ d }) => past.directions.indexOf(scene.directions[d])), what, scale);
+    charts[number].setData(its ? uPlot.join([mine, its]) : mine);
+  });
 }
 
 // --- time ---------------------------------------------------------------------------------------
@@ -532,16 +552,40 @@ async function again() {
   }
 }
 
-async function begin() {
-  scene = await (await fetch("/scene")).json();
+// A fabric that the page has not shown yet.
+function stage(found) {
+  scene = found;
   size = scene.directions.length;
-  isFollowing = !scene.replay;
   document.title = `${scene.name} · closlab`;
   $("name").textContent = scene.name;
   $("engine").textContent = { sim: "in the simulator", mininet: "on Mininet" }[scene.engine] + (scene.replay ? ", kept" : "");
   $("about").textContent = scene.about;
   draw();
   $("add").replaceChildren(new Option("add a direction…", ""), ...scene.directions.map((name, d) => new Option(name, d)));
+}
+
+// Another run in place of the one that is shown, at the same moment; what was drawn stays drawn.
+function exchange(found, its) {
+  const names = chosen.map(({ d, series }) => [scene.directions[d], series]), was = now();
+  const isAtEnd = !was || was.last;
+  stage(found);
+  frames = [];
+  for (const { item } of events) item.remove();
+  events = [];
+  longest = 1;
+  its.forEach(take);
+  chosen = names.map(([name, series]) => ({ d: scene.directions.indexOf(name), series })).filter(({ d }) => d >= 0);
+  if (!isPlaying) setSpeeds();
+  at = -1;
+  show(isAtEnd ? frames.length - 1 : placeOf(was.t));
+  tellMarks();
+  tellChosen();
+  tellPlay();
+}
+
+async function begin() {
+  stage(await (await fetch("/scene")).json());
+  isFollowing = !scene.replay;
   $("add").onchange = () => { if ($("add").value) toggle([+$("add").value]); $("add").value = ""; };
   offer();
   setSpeeds();

@@ -1,0 +1,31 @@
+"""``closlab tune``: a scenario's keys as levers, in the browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from lab.commands.options import Changes, Name, PagePort
+from lab.machine.scratch import kept_by_us
+from lab.progress import Stages
+from lab.runs.tuning import Tuning
+from views.live import server
+from views.live.hub import Scene, recorded
+from views.live.kept import rates, snapshots
+
+
+def command(scenario: Name, changes: Changes = None, port: PagePort = 0) -> None:
+    """Turn a scenario's keys in the browser, and see at once what that does. Ends with Ctrl-C."""
+    server.require()
+    with kept_by_us() as space:
+        tuning = Tuning(scenario, tuple(changes or ()), Path(space))
+        with Stages(Console(stderr=True))("Simulating it as it is"):
+            run = tuning.begin()
+        scene = Scene(run.result.scenario, run.fabric, rates(run), "sim", is_replay=True)
+        hub = recorded(scene, snapshots(run))
+        with server.serving(hub, port, tuner=tuning) as address:
+            print(f"{run.result.scenario.name}, to be tuned:  {address}", file=sys.stderr)
+            print("Ctrl-C ends it.", file=sys.stderr)
+            server.wait()

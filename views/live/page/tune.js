@@ -1,0 +1,189 @@
+// A scenario's keys as levers: with every change the run is made anew, and shown over what it was
+// before. What is turned stands in the address, so that going back undoes it and a reload keeps it.
+"use strict";
+let levers = [], settings = {}, asked = 0, command = "";
+
+const offered = (key) => levers.find((lever) => lever.key === key);
+const turnedIn = (hash) => Object.fromEntries(hash.split("&").slice(1).map((part) => {
+  const [key, ...value] = part.split("=");
+  return [decodeURIComponent(key), decodeURIComponent(value.join("="))];
+}));
+const hashOf = (wanted) => Object.entries(wanted).map(([key, value]) => `&${encodeURIComponent(key)}=${encodeURIComponent(value)}`).join("");
+
+// --- a lever -------------------------------------------------------------------------------------
+
+const named = (kind, attributes) => Object.assign(document.createElement(kind), attributes);
+const spoken = (stop) => (stop === "" ? "as it is without" : stop);
+
+function row(lever) {
+  const made = named("div", { className: "lever" }), name = `lever-${lever.key}`;
+  const label = named("label", { htmlFor: name, textContent: lever.key, title: lever.about });
+  const exact = named("input", { id: name, type: "text", value: lever.now, placeholder: "not set", spellcheck: false, autocomplete: "off" });
+  const turn = (value) => change(lever.key, value);
+  let easy;
+  if (lever.is_number && lever.stops.length) {
+    easy = named("input", { type: "range", min: 0, max: lever.stops.length - 1, step: 1 });
+    easy.oninput = () => { exact.value = lever.stops[+easy.value]; easy.setAttribute("aria-valuetext", spoken(exact.value)); };
+    easy.onchange = () => turn(lever.stops[+easy.value]);
+  } else if (lever.stops.length) {
+    easy = named("select", {});
+    easy.append(...lever.stops.map((stop) => new Option(spoken(stop), stop)));
+    easy.onchange = () => turn(easy.value);
+    exact.hidden = true;
+    label.htmlFor = `${name}-easy`;
+  }
+  if (easy) {
+    easy.id = `${name}-easy`;
+    if (!exact.hidden) easy.setAttribute("aria-label", lever.key);
+  }
+  exact.onchange = () => turn(exact.value.trim());
+  made.append(label, ...(easy ? [easy] : [named("span", {})]), exact);
+  for (const part of [exact, easy]) part?.addEventListener("focus", () => mean(lever));
+  made.onpointerenter = () => mean(lever);
+  lever.show = (value) => {
+    exact.value = value;
+    const place = lever.stops.indexOf(value);
+    if (easy?.type === "range") {
+      easy.value = place >= 0 ? place : nearestStop(lever, value);
+      easy.setAttribute("aria-valuetext", spoken(value));
+    } else if (easy) easy.value = value;
+    made.classList.toggle("is-turned", value !== lever.now);
+  };
+  lever.show(settings[lever.key] ?? lever.now);
+  return made;
+}
+
+const sizes = { "": 1, ns: 1, us: 1e3, ms: 1e6, s: 1e9, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 1024, mib: 2 ** 20, gib: 2 ** 30 };
+const worth = (text) => {
+  const found = /^([\d.e+-]+)\s*([a-z]*)$/i.exec(text);
+  return found ? +found[1] * (sizes[found[2].toLowerCase()] ?? NaN) : NaN;
+};
+function nearestStop(lever, value) {
+  const wanted = worth(value);
+  const place = lever.stops.findIndex((stop) => stop !== "" && worth(stop) >= wanted);
+  return place < 0 ? lever.stops.length - 1 : place;
+}
+
+function mean(lever) {
+  $("meaning").textContent = `${lever.key}: ${lever.about} (${lever.takes})`;
+}
+
+async function another(key) {
+  if (offered(key)) { document.getElementById(`lever-${key}`).focus(); return; }
+  const told = await (await fetch(`/tune?key=${encodeURIComponent(key)}`)).json();
+  if (told.error) { report(told.error, true); return; }
+  levers.push(told);
+  $("levers").append(row(told));
+  $("another").value = "";
+  document.getElementById(`lever-${key}`).focus();
+}
+
+// --- what becomes of it --------------------------------------------------------------------------
+
+function change(key, value) {
+  const wanted = { ...settings, [key]: value };
+  if (offered(key)?.now === value) delete wanted[key];
+  history.pushState({ depth: (history.state?.depth ?? 0) + 1 }, "", location.pathname + (hashOf(wanted) ? `#${hashOf(wanted)}` : ""));
+  apply(wanted);
+}
+
+function apply(wanted) {
+  settings = wanted;
+  for (const lever of levers) lever.show(settings[lever.key] ?? lever.now);
+  const isTurned = Object.keys(settings).length > 0;
+  $("undo").disabled = !(history.state?.depth > 0);
+  $("reset").disabled = !isTurned;
+  simulate();
+}
+
+async function simulate() {
+  const mine = ++asked, began = performance.now();
+  const clockwork = setInterval(() => { $("tuned").textContent = `simulating, ${((performance.now() - began) / 1000).toFixed(0)} s`; }, 1000);
+  $("halt-tune").hidden = false;
+  report("simulating");
+  let told;
+  try {
+    const answer = await fetch("/tune", { method: "POST", headers: { "X-Closlab-Token": token }, body: JSON.stringify({ set: settings }) });
+    told = await answer.json();
+  } catch {
+    told = { error: "nobody answers: is closlab tune still running?" };
+  }
+  clearInterval(clockwork);
+  if (mine !== asked) return;
+  $("halt-tune").hidden = true;
+  if (told.error) { report(told.error, true); return; }
+  past ??= { directions: scene.directions, frames: frames.slice() };
+  tell(told);
+  report(`simulated in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+
+function tell(told) {
+  exchange(told.scene, told.frames);
+  command = told.command;
+  $("now").textContent = told.verdict;
+  $("was").hidden = told.verdict === first.verdict;
+  $("was").textContent = `Before: ${first.verdict}`;
+  $("change").textContent = told.change;
+  $("cautions").replaceChildren(...told.cautions.map((text) => named("li", { textContent: text })));
+  $("command").textContent = command;
+  $("figures").hidden = !told.figures.length;
+  $("figures").tBodies[0].replaceChildren(...told.figures.map((cells) => {
+    const line = document.createElement("tr");
+    cells.forEach((cell, place) => line.append(named(place ? "td" : "th", { textContent: cell })));
+    return line;
+  }));
+}
+
+function report(text, isWrong = false) {
+  $("tuned").textContent = text;
+  $("tuned").classList.toggle("wrong", isWrong);
+}
+
+// --- the beginning -------------------------------------------------------------------------------
+
+let first = null;
+async function copy(text, button) {
+  const usual = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "copied";
+  } catch {
+    $("command").textContent = text;
+    getSelection().selectAllChildren($("command"));
+    button.textContent = "selected below";
+  }
+  setTimeout(() => { button.textContent = usual; }, 1500);
+}
+
+async function beginToTune() {
+  const answer = await fetch("/tune");
+  if (!answer.ok) return;
+  first = await answer.json();
+  ({ levers, command } = first);
+  $("tune").hidden = $("verdicts").hidden = false;
+  $("now").textContent = first.verdict;
+  $("command").textContent = command;
+  $("levers").replaceChildren(...levers.map(row));
+  $("keys").replaceChildren(...first.keys.map(([key, about]) => new Option(about, key)));
+  $("another").onchange = () => { if ($("another").value.trim()) another($("another").value.trim()); };
+  $("undo").onclick = () => history.back();
+  $("reset").onclick = () => {
+    history.pushState({ depth: (history.state?.depth ?? 0) + 1 }, "", location.pathname);
+    apply({});
+  };
+  $("halt-tune").onclick = () => fetch("/tune", { method: "POST", headers: { "X-Closlab-Token": token }, body: "{}" });
+  $("copy-command").onclick = () => copy(command, $("copy-command"));
+  $("copy-link").onclick = () => copy(`${location.origin}/#${token}${hashOf(settings)}`, $("copy-link"));
+  addEventListener("popstate", () => apply(turnedIn(location.hash)));
+  if (!token) {
+    report("to turn anything, open the address that was printed: it ends in a token", true);
+    for (const each of $("tune").querySelectorAll("input,select")) each.disabled = true;
+    return;
+  }
+  const wanted = turnedIn(location.hash);
+  if (!Object.keys(wanted).length) return;
+  while (!isOver()) await new Promise((done) => setTimeout(done, 50));  // what came before is whole
+  for (const key of Object.keys(wanted)) if (!offered(key)) await another(key);
+  apply(wanted);
+}
+beginToTune();
