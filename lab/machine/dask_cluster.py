@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.errors import MissingTool, RunError
-from lab.machine.parallel import without_main
+from lab.machine.parallel import own_semaphores, without_main
 from lab.machine.scratch import scratch
 from lab.machine.standstill import telling_of_stopped
 from lab.progress import Stage, Stages
@@ -58,6 +58,7 @@ def on_dask(
         if where == LOCAL:
             folder = stack.enter_context(scratch())
             stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
+            stack.enter_context(own_semaphores())
             with without_main(), _starting():
                 cluster = stack.enter_context(
                     distributed.LocalCluster(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
@@ -22,6 +24,7 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 _LOOK_S = 0.2  # between two looks at whether to go on
+_SEMAPHORES = Path("/dev/shm")  # noqa: S108  (where Linux has those with names)
 
 
 def in_parallel(
@@ -31,6 +34,7 @@ def in_parallel(
     workers = min(len(jobs), processes or os.cpu_count() or 1)
     strangers = set(multiprocessing.active_children())
     with (
+        own_semaphores(),
         _pool(workers) as pool,
         stages(f"Running on {workers} processors", len(jobs)) as stage,
         telling_of_stopped(),
@@ -69,6 +73,23 @@ def _pool(workers: int) -> ProcessPoolExecutor:
         raise RunError(
             "Python's resource_tracker, which workers need, was killed as it began", "Once more?"
         ) from None
+
+
+@contextmanager
+def own_semaphores() -> Iterator[None]:
+    """Give what Python's processes wait for one another by names of ours meanwhile: of one whose
+    tracker was killed as it was made nobody else knows."""
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    usual, own = config["semprefix"], f"closlab-{secrets.token_hex(6)}"
+    config["semprefix"] = f"/{own}"
+    try:
+        yield
+    except BaseException:
+        for left in _SEMAPHORES.glob(f"sem.{own}-*"):
+            left.unlink(missing_ok=True)
+        raise
+    finally:
+        config["semprefix"] = usual
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import replace
 from itertools import product
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.errors import RunError
 from lab.machine import parallel
-from lab.machine.parallel import in_parallel
+from lab.machine.parallel import in_parallel, own_semaphores
 from lab.progress import Hear, Stages
 from lab.runs.run import run_quietly
 from lab.runs.sweep import sweep, values_of
@@ -234,3 +235,22 @@ def test_a_sweep_runs_on_mininet_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = (tmp_path / "report.html").read_text()
     assert "on Mininet." in text and "closlab sweep incast --engine mininet" in text
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 3
+
+
+def test_a_semaphore_that_no_tracker_knows_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was made just as Python's tracker was killed."""
+
+    def killed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(resource_tracker, "register", killed)
+    context = multiprocessing.get_context("spawn")
+    before = {*parallel._SEMAPHORES.glob("sem.*")}
+    with pytest.raises(BrokenPipeError):
+        context.Lock()
+    left = {*parallel._SEMAPHORES.glob("sem.mp-*")} - before
+    assert len(left) == 1  # which is what Python leaves
+    left.pop().unlink()
+    with pytest.raises(BrokenPipeError), own_semaphores():
+        context.Lock()
+    assert not {*parallel._SEMAPHORES.glob("sem.closlab-*")} - before
