@@ -32,7 +32,7 @@ from views.report.words import changed
 
 Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 
-_SNAPSHOTS = 400  # of a run: as many as a slider tells apart
+_SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart
 _MOST_SETTINGS = 64
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 

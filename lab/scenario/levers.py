@@ -25,6 +25,7 @@ _TUNED = (
     "pfc.headroom", "link.rate_gbps", "link.delay_ns", "loss.rate", "seed",
 )  # fmt: skip
 _NOT_TURNED = "name", "about", "measures", "limit_ns", "control", "traffic.model"
+_ASKS_FOR_OTHERS = ".action"  # keys, so that it is not turned alone
 _LATER = "link", "topology"  # of its own keys: what is turned less
 _MOST_OWN = 12  # of the scenario's own
 _DECADE = 1, 1.5, 2, 3, 5, 7
@@ -48,7 +49,11 @@ class Lever:
 
 def levers(scenario: Scenario) -> list[Lever]:
     """The first ones."""
-    said = [key for key in _said(scenario) if not key.startswith(_NOT_TURNED)]
+    said = [
+        key
+        for key in _said(scenario)
+        if not key.startswith(_NOT_TURNED) and not key.endswith(_ASKS_FOR_OTHERS)
+    ]
     own = [key for key in said if not key.startswith(_LATER)][:_MOST_OWN]
     names = dict.fromkeys((*own, *_TUNED, *(key for key in said if key.startswith(_LATER))))
     made = (_made(scenario, name) for name in names)

@@ -184,7 +184,7 @@ def test_a_turn_is_seen_over_what_was_before_and_undone(chromium: Browser) -> No
 
         other = chromium.open(f"{shown.url}&pfc.enabled=false&transport.timeout=5", 400, 800)
         other.until(f"document.readyState === 'complete' && {DONE}")  # a link carries settings
-        assert "dropped" in other.js(CHANGE)
+        assert "incomplete" in other.js(CHANGE)
         assert other.js("document.documentElement.scrollWidth") == 400
         other.close()
 

@@ -380,7 +380,9 @@ def _beside(result: Result, base: Result) -> str:
         return f"left {plural(result.flows.failed, 'message')} incomplete"
     ratio = result.duration_ns / base.duration_ns
     said = (
-        "took as long"
+        f"took {percent(ratio)} of the time"
+        if ratio < 1 / _EQUAL
+        else "took as long"
         if ratio < _EQUAL
         else f"took {percent(ratio - 1)} longer"
         if ratio < 2

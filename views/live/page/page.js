@@ -74,6 +74,7 @@ function draw() {
   nodes = new Map();
   cables = new Map();
   const svg = $("drawing").querySelector("svg");
+  svg.setAttribute("role", "group");  // there is something to press in it
   shapes = ["b", "p", "q"].flatMap((kind) =>
     [...svg.querySelectorAll(`[data-${kind}]`)].map((shape) => ({
       shape, kind, directions: scene.moving[shape.dataset[kind]], digit: 0,
@@ -196,6 +197,7 @@ function tellQueues(frame) {
   [...body.rows].forEach((row, place) => {
     const d = order[place], button = row.querySelector("button");
     row.className = d === undefined ? "is-empty" : "";
+    row.ariaHidden = d === undefined;
     button.hidden = d === undefined;
     button.dataset.d = d;
     const told = d === undefined ? ["", "\u00a0", "", ""] : [scene.directions[d], bytes(cell(frame, d, QUEUE)), percent(cell(frame, d, BUSY)), percent(cell(frame, d, PAUSED))];

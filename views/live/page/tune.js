@@ -119,6 +119,7 @@ async function simulate() {
 
 function tell(told) {
   exchange(told.scene, told.frames);
+  if (!chosen.length) toggle([fullest()]);
   command = told.command;
   $("now").textContent = told.verdict;
   $("was").hidden = told.verdict === first.verdict;
@@ -126,12 +127,18 @@ function tell(told) {
   $("change").textContent = told.change;
   $("cautions").replaceChildren(...told.cautions.map((text) => named("li", { textContent: text })));
   $("command").textContent = command;
-  $("figures").hidden = !told.figures.length;
+  $("changed").hidden = !told.figures.length;
   $("figures").tBodies[0].replaceChildren(...told.figures.map((cells) => {
     const line = document.createElement("tr");
     cells.forEach((cell, place) => line.append(named(place ? "td" : "th", { textContent: cell })));
     return line;
   }));
+}
+
+// The direction that most ever waited for.
+function fullest() {
+  const longest = scene.directions.map((_, d) => frames.reduce((most, frame) => Math.max(most, cell(frame, d, QUEUE)), 0));
+  return longest.indexOf(Math.max(...longest));
 }
 
 function report(text, isWrong = false) {
