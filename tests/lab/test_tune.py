@@ -173,8 +173,8 @@ def test_a_turn_is_seen_over_what_was_before_and_undone(chromium: Browser) -> No
         assert tab.js("$('lever-buffer.bytes').value") == "1MB"
         tab.js("$('another').value = 'pfc.xon_gap'; $('another').onchange()")
         tab.until("!!$('lever-pfc.xon_gap')")
-        tab.js("location.reload()")  # keeps what was turned
-        tab.until(f"document.readyState === 'complete' && {DONE}")
+        tab.js("window.isOld = true; location.reload()")  # keeps what was turned
+        tab.until(f"!window.isOld && document.readyState === 'complete' && {DONE}")
         assert tab.js("$('lever-lb.policy-easy').value") == "spray"
         tab.click("#reset")
         tab.until(f"{NOW} === {json.dumps(verdict)}")
