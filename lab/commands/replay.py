@@ -10,8 +10,8 @@ import typer
 
 from lab.commands.options import GnmiPort, PagePort
 from views.live import server
-from views.live.hub import Scene, recorded
-from views.live.kept import rates, snapshots
+from views.live.hub import recorded
+from views.live.kept import scene_of, snapshots
 from views.report import find_runs, read_run
 
 
@@ -23,8 +23,7 @@ def command(
     """Play a kept run back in the browser, as fast or slow as you like. Ends with Ctrl-C."""
     server.require()
     run = read_run(find_runs(folder)[0])
-    scene = Scene(run.result.scenario, run.fabric, rates(run), run.result.engine, is_replay=True)
-    with server.serving(recorded(scene, snapshots(run)), port, gnmi) as address:
+    with server.serving(recorded(scene_of(run), snapshots(run)), port, gnmi) as address:
         name = run.result.scenario.name
         print(f"{name} of {folder}, to be played:  {address}", file=sys.stderr)
         print("Ctrl-C ends it.", file=sys.stderr)

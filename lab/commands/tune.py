@@ -12,8 +12,8 @@ from lab.machine.scratch import kept_by_us
 from lab.progress import Stages
 from lab.runs.tuning import Tuning
 from views.live import server
-from views.live.hub import Scene, recorded
-from views.live.kept import rates, snapshots
+from views.live.hub import recorded
+from views.live.kept import scene_of, snapshots
 
 
 def command(scenario: Name, changes: Changes = None, port: PagePort = 0) -> None:
@@ -23,8 +23,7 @@ def command(scenario: Name, changes: Changes = None, port: PagePort = 0) -> None
         tuning = Tuning(scenario, tuple(changes or ()), Path(space))
         with Stages(Console(stderr=True))("Simulating it as it is"):
             run = tuning.begin()
-        scene = Scene(run.result.scenario, run.fabric, rates(run), "sim", is_replay=True)
-        hub = recorded(scene, snapshots(run))
+        hub = recorded(scene_of(run), snapshots(run))
         with server.serving(hub, port, tuner=tuning) as address:
             print(f"{run.result.scenario.name}, to be tuned:  {address}", file=sys.stderr)
             print("Ctrl-C ends it.", file=sys.stderr)

@@ -23,8 +23,8 @@ from lab.runs.run import INTERRUPTED, check, keeping, simulate
 from lab.scenario import catalogue
 from lab.scenario.levers import lever, levers, offered
 from lab.scenario.model import Scenario, remarks
-from views.live.hub import Frame, Scene, recorded
-from views.live.kept import rates, snapshots
+from views.live.hub import Frame, recorded
+from views.live.kept import scene_of, snapshots
 from views.report import read_run, verdict
 from views.report.kept import KeptRun
 from views.report.numbers import FIGURES
@@ -157,11 +157,10 @@ def _differ(before: float | None, now: float | None) -> bool:
 
 def film(run: KeptRun) -> dict[str, Any]:
     """A run as the page takes it: what stands still, and its snapshots."""
-    scene = Scene(run.result.scenario, run.fabric, rates(run), run.result.engine, is_replay=True)
-    hub = recorded(scene, snapshots(run), _SNAPSHOTS)
+    hub = recorded(scene_of(run), snapshots(run), _SNAPSHOTS)
     frames = []
     before: Frame | None = None
     for frame in hub.since(0):
         frames.append(frame.told(before))
         before = frame
-    return {"scene": scene.told(hub.hands, hub.room), "frames": frames}
+    return {"scene": hub.scene.told(hub.hands, hub.room), "frames": frames}

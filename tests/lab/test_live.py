@@ -271,6 +271,23 @@ def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) 
         tab.key("Home")
         tab.key("ArrowRight")
         assert tab.js("at") == 1
+        told = tab.js("scene.steps")
+        for number, (at_ns, said, links) in enumerate(told, 1):
+            tab.key("n")
+            assert tab.js("$('step').textContent") == f"{number} of {len(told)}. {said}"
+            near = f"frames.findLast((f) => f.t <= {at_ns}) ?? frames[0]"
+            assert tab.js(f"now().t === ({near}).t"), said
+            assert tab.js("document.querySelectorAll('.hit.lit').length") >= bool(links)
+        tab.key("b")
+        tab.click("#ask")
+        tab.key("n")
+        assert "What happens?" in tab.js("$('step').textContent")
+        tab.key("n")
+        assert tab.js("$('step').textContent").endswith(said)
+        assert tab.js("$('step-on').disabled")
+        tab.js("document.activeElement.blur()")  # a button takes the space bar for itself
+        tab.key("Home")
+        tab.key("ArrowRight")
         tab.js("(() => { $('speed').selectedIndex = 9; $('speed').onchange(); })()")
         tab.key(" ")
         tab.until("at === frames.length - 1")  # played to its end

@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from lab.results.snapshot import Happening, Snapshot
 from lab.scenario.live_actions import cables
 from lab.scenario.model import Scenario
 from topologies import Fabric
+from views.report.steps import Step
 from views.report.topology import CLASSES, outline
 
 _MOST_CELLS = 3_000_000  # directions in all snapshots that are remembered
@@ -56,6 +57,7 @@ class Scene:
     engine: str
     is_replay: bool = False
     pace_ns: int | None = None  # of the fabric in a second, where it can be chosen
+    steps: Sequence[Step] = ()  # of a run that is over: what happened
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # another run has another
 
     @property
@@ -83,9 +85,15 @@ class Scene:
             "policies": [policy.value for policy in type(self.scenario.lb.policy)],
             "words": list(hands.words),
             "busy": [kind[0] for kind in CLASSES],
+            "steps": [_step(step, numbers) for step in self.steps],
             "moving": [[numbers[name] for name in names] for names in drawing.moving],
             "drawing": drawing.render(),
         }
+
+
+def _step(step: Step, numbers: dict[str, int]) -> list[Any]:
+    """Its moment, what is said, and the directions it is about."""
+    return [step.at_ns, step.said, [numbers[name] for name in step.links if name in numbers]]
 
 
 Cells = tuple[int, int, int, int, int]  # queue, busy, paused, marked, dropped

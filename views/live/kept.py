@@ -9,7 +9,9 @@ from itertools import groupby
 from lab.results.outcome import Note
 from lab.results.snapshot import Happening, Looker, Message, Messages, Snapshot
 from lab.scenario.faults import dead_at, reroutes, told
+from views.live.hub import Scene
 from views.report.kept import KeptFlow, KeptRun
+from views.report.steps import steps
 
 _MOST_MESSAGES = 64
 
@@ -34,6 +36,14 @@ def snapshots(run: KeptRun, every_ns: int = 1) -> Iterator[Snapshot]:
     seen = [event for event in events if at_ns < event.time_ns]
     dead = dead_at(run.result.scenario, run.fabric, end_ns)
     yield looker.look(end_ns, latest.values(), messages.at(end_ns), seen, dead, is_last=True)
+
+
+def scene_of(run: KeptRun) -> Scene:
+    """What stands still in it, with what happened step by step."""
+    result = run.result
+    return Scene(
+        result.scenario, run.fabric, rates(run), result.engine, is_replay=True, steps=steps(run)
+    )
 
 
 def rates(run: KeptRun) -> dict[str, float]:

@@ -25,11 +25,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from lab.errors import LabError, MissingTool
-from views.live import gnmi, metrics
+from views.live import gnmi, metrics, tuning
 from views.live.hub import Frame, Hub
+from views.live.tuning import Tuner, told_in_a_line
 from views.report.moments import LOOKS
 from views.report.palette import DAY, NIGHT, variables
 
@@ -42,8 +43,7 @@ LOOPBACK = "127.0.0.1"
 PAGE, YANG = (Path(__file__).parent / name for name in ("page", "yang"))
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _INTERVAL_S = 0.1  # between two messages to a page: ten a second are as many as one sees
-_WORD_BYTES, _SETTINGS_BYTES = 200, 16 << 10
-_GONE_S = 0.5  # how soon it is noticed that who asked has gone
+_WORD_BYTES = 200
 _UNREAD_BYTES = 128 << 10
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -53,22 +53,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-
-
-class Tuner(Protocol):
-    """What a scenario is tuned by."""
-
-    def offer(self) -> dict[str, Any]:
-        """Its levers, and all there are."""
-
-    def lever(self, key: str) -> dict[str, Any]:
-        """Any of these. Raises a LabError."""
-
-    def tried(self, settings: dict[str, str]) -> dict[str, Any]:
-        """What becomes of it with these. Raises a LabError."""
-
-    def stop(self) -> None:
-        """End what is being tried."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +160,8 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
-    scene = json.dumps(hub.scene.told(hub.hands, hub.room), separators=(",", ":"))
+    shown = hub.scene.told(hub.hands, hub.room) | {"tuned": tuner is not None}
+    scene = json.dumps(shown, separators=(",", ":"))
     files = _files()
 
     async def file(request: Request) -> Response:
@@ -219,38 +204,8 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
         try:
             done = await asyncio.to_thread(hub.hands.do, words)
         except LabError as error:
-            return refused(error)
+            return JSONResponse({"error": told_in_a_line(error)}, 400)
         return JSONResponse({"said": done})
-
-    def refused(error: LabError) -> Response:
-        return JSONResponse({"error": " ".join(filter(None, (error.message, error.cure)))}, 400)
-
-    async def levers(request: Request) -> Response:
-        if tuner is None:
-            return JSONResponse({"error": "nothing is tuned here"}, 404)
-        key = request.query_params.get("key")
-        try:
-            return JSONResponse(tuner.offer() if key is None else tuner.lever(key))
-        except LabError as error:
-            return refused(error)
-
-    async def tune(request: Request) -> Response:
-        heard = await said(request, _SETTINGS_BYTES)
-        if isinstance(heard, Response):
-            return heard
-        assert tuner is not None
-        settings = _settings(heard)
-        if settings is None:
-            tuner.stop()
-            return JSONResponse({})
-        trying = asyncio.create_task(asyncio.to_thread(tuner.tried, settings))
-        while not (await asyncio.wait([trying], timeout=_GONE_S))[0]:
-            if await request.is_disconnected():
-                tuner.stop()
-        try:
-            return JSONResponse(trying.result())
-        except LabError as error:
-            return refused(error)
 
     return Starlette(
         routes=[
@@ -259,23 +214,10 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
             Route("/frames", frames),
             Route("/metrics", measured),
             Route("/do", do, methods=["POST"]),
-            Route("/tune", levers),
-            *([Route("/tune", tune, methods=["POST"])] if tuner else []),
+            *(tuning.routes(tuner, said) if tuner else []),
         ],
         middleware=[Middleware(_Door, port=address.port)],
     )
-
-
-def _settings(said: bytes) -> dict[str, str] | None:
-    """What a page wants to have tried; nothing: it wants what is tried to end."""
-    try:
-        told = json.loads(said)
-    except (ValueError, RecursionError):
-        return None
-    wanted = told.get("set") if isinstance(told, dict) else None
-    if not isinstance(wanted, dict):
-        return None
-    return {str(key): str(value) for key, value in wanted.items()}
 
 
 class _Door:

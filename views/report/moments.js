@@ -52,11 +52,12 @@ for (const box of document.querySelectorAll(".moments")) {
   show(0);
   if (told.steps.length) guide();
 
-  // Step by step: each has its moment, and what it is about is lit. Arrow keys lead on.
+  // Step by step: each has its moment, and what it is about is lit. Arrow keys lead on. Who asks
+  // first has the moment shown, and is told at the next key what happened.
   function guide() {
     const steps = box.querySelector(".steps"), text = steps.querySelector("p");
-    const [before, next, present] = steps.querySelectorAll("button");
-    let at = -1;
+    const [before, next, ask, present] = steps.querySelectorAll("button");
+    let at = -1, isOpen = false;
     const light = (lit) => {
       for (const { shape, kind } of shapes)
         shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
@@ -66,24 +67,34 @@ for (const box of document.querySelectorAll(".moments")) {
       const [moment, what, lit] = told.steps[at] ?? [0, `What happened, in ${told.steps.length} steps`, []];
       stop();
       show(moment);
-      light(lit);
-      text.textContent = at < 0 ? what : `${at + 1} of ${told.steps.length}. ${what}`;
+      light(isOpen ? [] : lit);
+      text.textContent = at < 0 ? what : `${at + 1} of ${told.steps.length}. ${isOpen ? `${what.split(": ")[0]}: what happens?` : what}`;
       before.disabled = at < 0;
-      next.disabled = at === told.steps.length - 1;
+      next.disabled = at === told.steps.length - 1 && !isOpen;
     };
+    const on = () => {
+      const isAsking = ask.getAttribute("aria-pressed") === "true";
+      const isTold = isOpen || !isAsking || at === told.steps.length - 1;
+      const to = isOpen ? at : at + 1;
+      isOpen = !isTold;
+      go(to);
+    };
+    const back = () => { isOpen = false; go(at - 1); };
     const shown = (isSo) => {
       figure.classList.toggle("present", isSo);
       present.setAttribute("aria-pressed", isSo);
     };
-    before.onclick = () => go(at - 1);
-    next.onclick = () => go(at + 1);
+    before.onclick = back;
+    next.onclick = on;
+    ask.onclick = () => ask.setAttribute("aria-pressed", ask.getAttribute("aria-pressed") !== "true");
     present.onclick = () => shown(!figure.classList.contains("present"));
     document.addEventListener("keydown", (event) => {
       const isHere = figure.classList.contains("present") || steps.contains(event.target);
       const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[event.key];
       if (!isHere || event.target === slider || !(by || event.key === "Escape")) return;
       event.preventDefault();
-      if (by) go(at + by);
+      if (by > 0) on();
+      else if (by) back();
       else shown(false);
     });
     slider.addEventListener("input", () => light([]));

@@ -208,6 +208,7 @@ _MOMENTS = (
     'aria-label="Moment of the run"/></label></div><output aria-live="off"></output>'
     '<div class="steps" hidden><button type="button" aria-label="Step before">\u25c0</button>'
     '<p aria-live="polite"></p><button type="button" aria-label="Next step">\u25b6</button>'
+    '<button type="button" aria-pressed="false">ask first</button>'
     '<button type="button" aria-pressed="false">present</button></div></div>'
 )
 

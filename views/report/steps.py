@@ -66,7 +66,8 @@ def _begins(run: KeptRun) -> Iterator[Step]:
 
 def _happens(run: KeptRun, event: Told) -> Step:
     what, is_over = event.what.removesuffix(" over"), event.what.endswith(" over")
-    links: tuple[str, ...] = (event.link,) if event.link else ()
+    own = (link for link in run.fabric.links if link.name == event.link)
+    links = tuple(way for link in own for way in link.directions)
     if event.kind == "storm":
         host = what.split()[0]
         links = tuple(_links_to(run, host))

@@ -440,6 +440,42 @@ function setSpeeds() {
   speed = middle;
 }
 
+// --- step by step -------------------------------------------------------------------------------
+
+// Of a run that is over: each step has its moment, and what it is about is lit. Who asks first has
+// the moment shown, and is told at the next press what happened.
+let stepAt = -1, isAsked = false;
+
+function light(directions) {
+  for (const { hit, directions: own } of hits) hit.classList.toggle("lit", own.some((d) => directions.includes(d)));
+}
+
+function toStep(place, isOpen = false) {
+  stepAt = Math.max(-1, Math.min(scene.steps.length - 1, place));
+  isAsked = isOpen;
+  const told = scene.steps[stepAt];
+  light(told && !isOpen ? told[2] : []);
+  if (told) { stop(); leap(told[0]); }
+  $("step").textContent = !told ? `What happened, in ${scene.steps.length} steps`
+    : `${stepAt + 1} of ${scene.steps.length}. ${isOpen ? "What happens?" : told[1]}`;
+  $("step-back").disabled = stepAt < 0;
+  $("step-on").disabled = stepAt === scene.steps.length - 1 && !isOpen;
+}
+
+function stepOn() {
+  if (isAsked) toStep(stepAt);
+  else if (stepAt < scene.steps.length - 1) toStep(stepAt + 1, $("ask").getAttribute("aria-pressed") === "true");
+}
+
+function guide() {
+  $("steps").hidden = !scene.steps.length;
+  if (scene.steps.length) toStep(-1);
+}
+
+$("step-on").onclick = stepOn;
+$("step-back").onclick = () => toStep(stepAt - 1);
+$("ask").onclick = () => $("ask").setAttribute("aria-pressed", $("ask").getAttribute("aria-pressed") !== "true");
+
 // --- what one may do ----------------------------------------------------------------------------
 
 async function ask(words) {
@@ -564,6 +600,7 @@ function stage(found) {
   $("about").textContent = scene.about;
   draw();
   $("add").replaceChildren(new Option("add a direction…", ""), ...scene.directions.map((name, d) => new Option(name, d)));
+  guide();
 }
 
 // Another run in place of the one that is shown, at the same moment; what was drawn stays drawn.
@@ -606,6 +643,7 @@ async function begin() {
     for (const chart of charts) if (chart.width !== wide) chart.setSize({ width: wide, height: chart.height });
   }).observe($("charts"));
   listen();
+  if (scene.tuned) beginToTune();
 }
 
 const themes = ["", "night", "day"];
@@ -628,6 +666,8 @@ document.addEventListener("keydown", (event) => {
   if (tagName === "BUTTON" && event.key === " ") return;
   const step = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 }[event.key];
   if (event.key === " ") $("play").click();
+  else if (event.key === "n" && scene.steps.length) stepOn();
+  else if (event.key === "b" && scene.steps.length) toStep(stepAt - 1);
   else if (step) { stop(); show(at + step); }
   else return;
   event.preventDefault();

@@ -163,9 +163,7 @@ async function copy(text, button) {
 }
 
 async function beginToTune() {
-  const answer = await fetch("/tune");
-  if (!answer.ok) return;
-  first = await answer.json();
+  first = await (await fetch("/tune")).json();
   ({ levers, command } = first);
   $("tune").hidden = $("verdicts").hidden = false;
   $("now").textContent = first.verdict;
@@ -193,4 +191,3 @@ async function beginToTune() {
   for (const key of Object.keys(wanted)) if (!offered(key)) await another(key);
   apply(wanted);
 }
-beginToTune();
