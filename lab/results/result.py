@@ -283,6 +283,13 @@ class Hand(Part):
     what: str
 
 
+class JobResult(Part):
+    """One job of several; without times if it did not come to its end."""
+
+    jct_ns: int | None = None
+    gpu_utilisation: float | None = None
+
+
 class Result(Part):
     """A run's result."""
 
@@ -301,6 +308,7 @@ class Result(Part):
     gpu_utilisation: float | None = None
     collective: CollectiveResult | None = None
     cluster: ClusterResult | None = None  # of jobs that arrive and wait
+    jobs: dict[str, JobResult] | None = None  # of each, if there are several and none waits
     inference: InferenceResult | None = None  # of requests that are served
     flows: Flows
     stalls: tuple[Stall, ...] | None = None  # why messages did not arrive, if some did not
@@ -447,6 +455,7 @@ def assemble(
         gpu_utilisation=job.gpu_utilisation or None if job and not served else None,
         collective=_collective(measures),
         cluster=cluster_result(experiment, outcome.timeline),
+        jobs=_jobs(measures) if experiment.workload.cluster is None else None,
         inference=served,
         flows=_flows(_messages(experiment), experiment, outcome, alone),
         stalls=_stalls(experiment, outcome),
@@ -572,6 +581,14 @@ def _telemetry(outcome: Outcome) -> Telemetry | None:
             for name, hop in hops.items()
         },
     )
+
+
+def _jobs(measures: Measures) -> dict[str, JobResult] | None:
+    found = {
+        job.job: JobResult(jct_ns=job.jct_ns, gpu_utilisation=job.gpu_utilisation or None)
+        for job in measures.jobs
+    }
+    return found if len(found) > 1 else None
 
 
 def _steps(job: JobMeasure | None) -> tuple[Step, ...] | None:

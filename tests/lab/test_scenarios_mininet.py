@@ -152,6 +152,13 @@ def check_training(result: Result) -> None:
     assert 0.5 < result.gpu_utilisation < 0.75
 
 
+def check_gpt3(result: Result) -> None:
+    """The same job twice, placed well and badly."""
+    lossless(result)
+    jobs = {name: job.jct_ns or 0 for name, job in (result.jobs or {}).items()}
+    assert 1.3 * jobs["aligned"] < jobs["scattered"] < 1.8 * jobs["aligned"]
+
+
 def check_two_elephants(result: Result) -> None:
     lossless(result)
     ways = sorted(u.bytes for u in result.links if "leaf1>spine" in u.name)
@@ -329,7 +336,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "path-health": check_planes,
     "victim-mrc": check_victim_mrc,
     "degraded-path": check_degraded_path,
-    "training-gpt3": check_training,
+    "training-gpt3": check_gpt3,
     "training-llama": check_training,
 }
 

@@ -312,7 +312,23 @@ def check_training(run: RunScenario, name: str) -> None:
 
 
 def test_training_gpt3(run: RunScenario) -> None:
-    check_training(run, "training-gpt3")
+    """Aligned, as busy as alone; at random half as long again, of which spraying wins back."""
+
+    def times(*changes: str) -> float:
+        jobs = run("training-gpt3", *changes).result.jobs
+        assert jobs is not None
+        aligned, scattered = jobs["aligned"], jobs["scattered"]
+        assert 0.65 < (aligned.gpu_utilisation or 0) < 0.75
+        assert aligned.jct_ns and scattered.jct_ns
+        return scattered.jct_ns / aligned.jct_ns
+
+    usual = run("training-gpt3").result
+    assert usual.drops.total == 0 < usual.pfc.xoff_frames
+    assert usual.jct_ns == max(job.jct_ns or 0 for job in (usual.jobs or {}).values())
+    lost = times() - 1
+    assert 0.4 < lost < 0.6
+    sprayed = times("lb.policy=spray", "transport.recovery=selective") - 1
+    assert 0.1 < sprayed < 0.4 * lost
 
 
 def test_training_llama(run: RunScenario) -> None:

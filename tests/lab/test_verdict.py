@@ -25,6 +25,7 @@ NAMES = {
     "lossy-link": ("lost (at random",),
     "pfc-storm": ("A pause storm from h1", "22 directions"),
     "straggler": ("All wait for h6", "2 times as long as a typical host"),
+    "training-gpt3": ("Job scattered", "at random", "times as long as aligned", "instead of 73 %"),
     "two-elephants": ("leaf1 sent 100 % of its upward bytes by", "2 times as long as alone"),
     "usid-steering": ("All went well",),
     "victim-flow": ("h8's message to h2 is the victim", "to h1"),

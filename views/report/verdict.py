@@ -13,6 +13,7 @@ import networkx as nx
 from lab.scenario.faults import worded
 from params.quantity import duration, listed, number, packets, percent, plural, size
 from traffic.endpoint import Recovery
+from traffic.jobs import MixSpec, TrainingJob
 from views.report.kept import KeptFlow, KeptRun
 from views.report.plots import preferred, uplinks
 from views.report.reasons import REASONS
@@ -31,6 +32,11 @@ HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 _WANTED = 0.5  # of the time, from which on a link that is in use is somebody's bottleneck
 _WELL = 0.8  # of a port's rate: a collective that comes to less has a reason
 _NEARLY = 0.75  # as much as the message slowed most: then it is no exception
+_PLACED = {
+    "random": "ranks placed at random", "packed": "ranks next to each other",
+    "spread": "ranks far apart", "rail-aligned": "ranks aligned to rails",
+    "topology-aware": "ranks placed by the topology",
+}  # fmt: skip
 _MANY = 3  # senders of one receiver; messages; times as many packets
 
 
@@ -127,6 +133,31 @@ def _cluster(run: KeptRun) -> str:
         f"as long as alone on their hosts; {worst.name}, over {plural(worst.racks, 'rack')}, took "
         f"{number(worst.slowdown or 0)} times as long{queue}."
     )
+
+
+def _alike(run: KeptRun) -> str:
+    """Of jobs that are the same but for where their ranks are, the slowest beside the quickest."""
+    traffic, jobs = run.result.scenario.traffic, run.result.jobs or {}
+    if not isinstance(traffic, MixSpec):
+        return ""
+    placed: dict[str, dict[str, str]] = {}  # by what they do: by name, how they are placed
+    for part in traffic.parts:
+        if isinstance(part, TrainingJob) and part.name in jobs:
+            what = part.model_copy(update={"name": "", "placement": ""}).model_dump_json()
+            placed.setdefault(what, {})[part.name] = part.placement
+    for names in placed.values():
+        done = sorted((jct, name) for name in names if (jct := jobs[name].jct_ns))
+        if len(done) < 2 or done[-1][0] < HARDLY * done[0][0]:
+            continue
+        (least, quick), (most, slow) = done[0], done[-1]
+        busy = [percent(jobs[name].gpu_utilisation or 0) for name in (slow, quick)]
+        why = _full(run) or _preferred(run)
+        return (
+            f"Job {slow} ({_PLACED[names[slow]]}) took {duration(most)}, {number(most / least)} "
+            f"times as long as {quick} ({_PLACED[names[quick]]}): its GPUs computed {busy[0]} of "
+            f"the time instead of {busy[1]}{f'. {why}' if why else ''}."
+        )
+    return ""
 
 
 def _losses(run: KeptRun) -> str:
@@ -315,7 +346,7 @@ def _well(run: KeptRun) -> str:
 
 _LOOKS: tuple[Callable[[KeptRun], str], ...] = (
     *(_unbelieved, _not_sent, _not_whole, _deadlock, _storm, _missing, _victim, _straggler),
-    *(_cluster, _losses, _many_to_one, _slow_link, _collective, _uneven, _bottleneck),
+    *(_cluster, _alike, _losses, _many_to_one, _slow_link, _collective, _uneven, _bottleneck),
     *(_computing, _well),
 )
 
