@@ -54,7 +54,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeptRun]:
                   "transport.timeout=8", "ecn.enabled=true", "int.share=0.1"),
         "cut": ("link-failure", "traffic.bytes=2MB"),
         "storm": ("pfc-storm", "traffic.bytes=4MB"),
-        "training": ("training-gpt3",),
+        "training": ("training-gpt3", "topology.servers=4", "traffic={kind: training, model: "
+                     "gpt3-175b, parallelism: {tensor: 4, pipeline: 2, data: 2}, node: {gpus: 4}, "
+                     "batch: {sequences: 16}, placement: rail-aligned, scale: 0.0001}"),
         "parts": ("noisy-neighbour", "traffic.parts.0.bytes=2MB"),
         "many": ("incast", "topology.hosts_per_leaf=16", "traffic.senders=50", "buffer.bytes=4MB",
                  "traffic.bytes=40KB"),
