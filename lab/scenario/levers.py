@@ -24,7 +24,7 @@ _TUNED = (
     "transport.kind", "buffer.bytes", "buffer.alpha", "ecn.kmin", "ecn.kmax", "ecn.pmax",
     "pfc.headroom", "link.rate_gbps", "link.delay_ns", "loss.rate", "seed",
 )  # fmt: skip
-_NOT_TURNED = "name", "about", "measures", "limit_ns", "control", "traffic.model"
+_NOT_TURNED = "name", "about", "question", "measures", "limit_ns", "control", "traffic.model"
 _ASKS_FOR_OTHERS = ".action"  # keys, so that it is not turned alone
 _LATER = "link", "topology"  # of its own keys: what is turned less
 _MOST_OWN = 12  # of the scenario's own

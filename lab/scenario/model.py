@@ -29,6 +29,7 @@ from lab.errors import ScenarioError
 from lab.scenario.controls import CongestionControl, with_controls
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
+from lab.scenario.questions import Question
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
 from params.classes import ONCE, ByClass, ClassSet, Dscp, Pcp, Priority
 from params.marking import ClassMarking, Marking
@@ -725,6 +726,10 @@ class Scenario(Section):
     """What it is called."""
     about: str = ""
     """What it shows and what to watch."""
+    question: Question | None = None
+    """What its report answers first: who suffers, who waits for whom, what something costs, with
+    what speed all goes, whether it is lossless, or whether traffic is in balance; without it
+    whatever explains most."""
     topology: Topology = LeafSpine()
     """Which switches and hosts there are, and how they are cabled."""
     link: LinkSettings = LinkSettings()

@@ -17,7 +17,7 @@ from lab.scenario.model import Scenario
 from lab.scenario.shipped import names
 from views.report.kept import KeptRun
 
-_NO_SETTINGS = ("name", "about")
+_NO_SETTINGS = ("name", "about", "question")
 _BESIDE_THE_POINT = ("seed", "measures.")  # of what a scenario says of itself
 
 

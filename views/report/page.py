@@ -51,6 +51,7 @@ display:flex;flex-direction:column;padding:2vw 4vw}
 .moments output{display:block;font-size:.85rem;color:var(--faint);min-height:2.6em}
 p{margin:.4rem 0}
 .about,.caption,footer{color:var(--faint)}
+.question{margin:.8rem 0 -.3rem;font-size:1.06rem;color:var(--accent)}
 .story{font-size:1.06rem;background:var(--paper);border-left:4px solid var(--accent);
 padding:.8rem 1rem;border-radius:0 6px 6px 0;margin:1.1rem 0}
 .verdict{font-size:1.2rem;font-weight:700}

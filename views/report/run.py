@@ -77,6 +77,8 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield from (page.paragraph(said, "about") for said in (about, here) if said)
     doubts = list(cautions(result))
     suspicious = not result.fidelity.ok or result.ended or doubts or result.flows.failed
+    if scenario.question:
+        yield page.paragraph(scenario.question.words, "question")
     yield page.paragraph(told, "story verdict warning" if suspicious else "story verdict")
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))

@@ -1,7 +1,8 @@
 """What a run comes to, in one sentence: who suffers, from whom, and by how much.
 
-Causes are looked for from the one that explains most to the one that explains least; the first that
-is there is told. Each is proved by the run's own figures (`suspects.py`).
+What the scenario asks is answered first. Where it asks nothing, or nothing of that is there, causes
+are looked for from the one that explains most to the one that explains least, and the first that is
+there is told. Each is proved by the run's own figures (`suspects.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 import networkx as nx
 
 from lab.scenario.faults import worded
+from lab.scenario.questions import Question
 from params.quantity import duration, listed, number, packets, percent, plural, size
 from traffic.endpoint import Recovery
 from traffic.jobs import MixSpec, TrainingJob
@@ -42,7 +44,9 @@ _MANY = 3  # senders of one receiver; messages; times as many packets
 
 def verdict(run: KeptRun) -> str:
     """The sentence."""
-    return next(filter(None, (look(run) for look in _LOOKS)))
+    question = run.result.scenario.question
+    asked = _ANSWERS[question] if question else ()
+    return next(filter(None, (look(run) for look in (*_FIRST, *asked, *_LOOKS))))
 
 
 def _unbelieved(run: KeptRun) -> str:
@@ -344,8 +348,39 @@ def _well(run: KeptRun) -> str:
     return f"{begun}: {count} in {duration(run.end_ns)}, {_slowest(run)}."
 
 
-_LOOKS: tuple[Callable[[KeptRun], str], ...] = (
-    *(_unbelieved, _not_sent, _not_whole, _deadlock, _storm, _missing, _victim, _straggler),
+def _nothing_lost(run: KeptRun) -> str:
+    if run.result.drops.total:
+        return ""
+    held = run.result.pfc.xoff_frames
+    how = f"; {plural(held, 'pause frame')} held senders back" if held else ""
+    count = plural(run.result.flows.count, "message")
+    return f"Nothing was lost: {count} in {duration(run.end_ns)}{how}; {_price(run)}."
+
+
+def _even(run: KeptRun) -> str:
+    """How far ways were from being used alike, where they nearly were."""
+    worst = preferred(uplinks(run))
+    if worst is None or worst.excess >= UNEVEN:
+        return ""
+    return (
+        f"Ways up were used alike: of what {worst.switch} sent up {worst.way} took most, "
+        f"{percent(worst.share)} (an even share is {percent(1 / worst.ways)}); {_price(run)}."
+    )
+
+
+Looks = tuple[Callable[[KeptRun], str], ...]
+
+_FIRST: Looks = _unbelieved, _not_sent, _not_whole  # whatever is asked
+_ANSWERS: dict[Question, Looks] = {
+    Question.SUFFERS: (_deadlock, _storm, _missing, _victim, _many_to_one, _uneven, _bottleneck),
+    Question.WAITS: (_deadlock, _storm, _missing, _straggler, _cluster),
+    Question.COSTS: (_missing, _alike, _losses, _slow_link, _storm, _straggler),
+    Question.SPEED: (_missing, _collective),
+    Question.LOSSLESS: (_missing, _losses, _nothing_lost),
+    Question.BALANCE: (_missing, _uneven, _even),
+}
+_LOOKS: Looks = (
+    *(_deadlock, _storm, _missing, _victim, _straggler),
     *(_cluster, _alike, _losses, _many_to_one, _slow_link, _collective, _uneven, _bottleneck),
     *(_computing, _well),
 )
