@@ -7,11 +7,11 @@ A thread reads each switch between two bursts of packets and appends one line of
      "counters": {"marked": {"1": [packets, bytes]}}, "registers": {"pause_total": {"11": value}},
      "lost": {"port_down": packets}, "missed": {"1": packets}, "late": {"1500": times}}
 
-`at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own when
-this one was read. Cells that are zero are left out. `missed` is what came by a port and found no
-room, for nobody had taken in what came before. `late` stands in a round's first line: how
-late, in the switches' time, what was due was served since the last round, and how often. A file
-that has become too long is called NAME.before from then on, and another is begun.
+`at_ns` is the monotonic clock when the round of all switches began, `now_ns` the switches' own as
+this one's registers were read. Cells that are zero are left out. `missed` is what came by a port
+and found no room, for nobody had taken in what came before. `late` stands in a round's first line:
+how late, in the switches' time, what was due was served since the last round, and how often. A
+file that has become too long is called NAME.before from then on, and another is begun.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ class Recorder:
         stats = plane.stats()
         return {
             "at_ns": at_ns,
-            "now_ns": self._loop.now_ns(),
             "switch": plane.name,
             "ports": {
                 number: [
@@ -121,6 +120,8 @@ class Recorder:
                 }
                 for name, span in cells.counters.items()
             },
+            # Packets pass meanwhile: what these hold may be newer than that, and never older.
+            "now_ns": self._loop.now_ns(),
             "registers": {
                 name: {
                     cell: value

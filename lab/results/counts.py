@@ -81,11 +81,12 @@ class Reading:
     def paused(self, port: int) -> dict[int, int]:
         """By priority: for how long queues were paused.
 
-        A pause counts when it comes; what of it is to come yet has not been waited for.
+        A pause counts when it comes; what of it is to come yet has not been waited for. Of one that
+        came after `now`, as who reads cells while packets pass may find, nothing has.
         """
         totals, gates = (self.registers.get(name, {}) for name in (PAUSE_TOTAL, QUEUE_GATE))
         return {
-            priority: totals[cell] - max(0, gates.get(cell, 0) - self.now)
+            priority: max(0, totals[cell] - max(0, gates.get(cell, 0) - self.now))
             for priority, cell in _queues(port).items()
             if totals.get(cell)
         }

@@ -196,6 +196,8 @@ class Watch:
                     continue
                 told = _since(note, began.get(note.link))
                 before = latest.get(note.link)
+                if before is not None and told.paused_ns < before.paused_ns:
+                    told = told._replace(paused_ns=before.paused_ns)  # of a pause since its `now`
                 latest[note.link] = told
                 is_news = before is None or told[3:] != before[3:] or told.queue_bytes
                 if is_news and number // len(self.fabric.switches) % stride == 0:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from controller.tables import queue_index
 from lab.engines.mininet.endpoints import _Course
 from lab.engines.mininet.engine import usual_dilation
 from lab.engines.mininet.switches.soft import SoftSwitches
@@ -82,6 +83,45 @@ def test_a_record_begun_anew_is_read_whole_and_forgotten_but_for_queues(
                 file.write(json.dumps({**line, "late": {number: 1}}) + "\n")
             kept.append(number)
             longest = max(longest, queued)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pause_that_comes_while_cells_are_read_is_no_time_before_it(
+    tmp_path: Path, seed: int
+) -> None:
+    """Registers may be newer than the time they are read at; a drawn course of pauses knows how
+    long its queue stood still at any time."""
+    draw = random.Random(seed)
+    fabric = leaf_spine(1, 1, 1)
+    stood, gate, total = [0], 0, 0  # by nanosecond: how long until then; what the registers hold
+    cells: list[tuple[int, int]] = []
+    for now in range(3000):
+        if draw.random() < 0.01:
+            until = now + draw.choice((0, draw.randrange(1, 200)))
+            total += max(0, until - now) - max(0, gate - now)
+            gate = until
+        cells.append((total, gate))
+        stood.append(stood[-1] + (gate > now))
+    watch = Watch(fabric, tmp_path / "record.jsonl")
+    port = next(p for p, at in fabric.ports(fabric.node("leaf1")).items() if str(at) == "h1")
+    cell = queue_index(port, 3)
+    looks = []
+    with watch.path.open("w") as file:
+        for now in range(1, 2900, 50):
+            read = now + draw.choice((0, draw.randrange(50)))
+            looks.append((now, read))
+            held = dict(zip(("pause_total", "queue_gate"), cells[read], strict=True))
+            line = {"at_ns": now, "now_ns": now, "switch": "leaf1", "lost": {}, "missed": {}}
+            line |= {"counters": {"dropped": {}}, "late": {}}
+            line["registers"] = {name: {cell: value} for name, value in held.items() if value}
+            line["ports"] = {port: [0, 0, 0, now, 1]}
+            file.write(json.dumps(line) + "\n")
+    told = [note.paused_ns for note in watch.notes(0, 1) if note.link == "leaf1>h1"]
+    assert told == sorted(told) and len(told) == len(looks)
+    for (now, read), paused_ns in zip(looks, told, strict=True):
+        assert 0 <= paused_ns <= stood[read], (now, read)
+        if now == read:
+            assert paused_ns == stood[now]
 
 
 class Frames:
