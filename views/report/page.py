@@ -13,6 +13,7 @@ from views.report.paper import PORTRAIT, Paper
 from views.report.paper import order as best_order
 from views.report.parts import Unfolded
 from views.report.svg import Drawing
+from views.report.traces import SCRIPT as TRACES
 
 _NIGHT = variables(NIGHT)
 _STYLE = (
@@ -51,6 +52,14 @@ display:flex;flex-direction:column;padding:2vw 4vw}
 .moments output{display:block;font-size:.85rem;color:var(--faint);min-height:2.6em}
 p{margin:.4rem 0}
 .about,.caption,footer{color:var(--faint)}
+.traces .bar{display:flex;gap:6px;margin:.4rem 0}
+.traces input{flex:1;max-width:24em;font:inherit;font-size:.9rem;padding:.2rem .5rem;
+color:var(--ink);background:var(--wash);border:1px solid var(--faint);border-radius:4px}
+.traces button{font:inherit;font-size:.9rem;min-width:2.4em;color:var(--ink);background:var(--wash);
+border:1px solid var(--faint);border-radius:4px;cursor:pointer}
+.traces output{display:block;font-size:.85rem;color:var(--faint);min-height:1.4em}
+.traces .view{height:420px;overflow-y:auto;border:1px solid var(--rule);background:var(--paper)}
+.traces .canvas{position:sticky;top:0;display:block;cursor:grab;touch-action:pan-y}
 .question{margin:.8rem 0 -.3rem;font-size:1.06rem;color:var(--accent)}
 .story{font-size:1.06rem;background:var(--paper);border-left:4px solid var(--accent);
 padding:.8rem 1rem;border-radius:0 6px 6px 0;margin:1.1rem 0}
@@ -111,7 +120,7 @@ footer{font-size:.85rem;margin-top:2.2rem}
 svg text{font-size:13px}
 svg .tick,.wide svg .tick{font-size:13px}
 table{font-size:.8rem}th,td{padding:.25rem .35rem}thead th{min-width:0}}
-@media print{.moments{display:none}html{font-size:10.5px}
+@media print{.moments,.traces{display:none}html{font-size:10.5px}
 .tiles{grid-template-columns:repeat(auto-fit,minmax(90px,1fr))}
 h2{margin-top:1.2rem}footer{margin-top:1rem}
 body{background:var(--paper);font-size:1rem;print-color-adjust:exact;
@@ -279,6 +288,25 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str | Link]], kind: str =
 def folded(title: str, content: str) -> str:
     """What only some want to see."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+_TRACES = (
+    '<div class="traces" hidden><div class="bar"><input type="search" placeholder="h3, to h5, '
+    'all-reduce…" aria-label="Search rows and bars"/><button type="button" aria-label="Closer">+'
+    '</button><button type="button" aria-label="Further">\u2212</button>'
+    '<button type="button">all</button></div><output aria-live="polite"></output>'
+    '<div class="view" tabindex="0" role="group" aria-label="Rows of bars over time">'
+    '<div class="room"><canvas class="canvas"></canvas></div></div>'
+    '<p class="caption">W and S, + and \u2212, Ctrl with the wheel, or a double click zoom; A and '
+    "D, the arrow keys, or dragging move; rest on a bar to read it.</p>"
+)
+
+
+def traces(told: str) -> str:
+    """Rows of bars that one can zoom into; what they hold, as `traces.py` tells it."""
+    inside = told.replace("</", "<\\/")
+    data = f'<script type="application/json">{inside}</script></div>'
+    return f"{_TRACES}{data}<script>{TRACES}</script>"
 
 
 def halves(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

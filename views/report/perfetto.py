@@ -17,8 +17,8 @@ from lab.scenario.faults import told
 from views.report.kept import KeptRun
 from views.report.standing import paused
 
-_HOSTS, _PAUSES, _QUEUES, _FAULTS = 1, 2, 3, 4
-_PROCESSES = {_HOSTS: "hosts", _PAUSES: "pauses", _QUEUES: "queues", _FAULTS: "faults"}
+HOSTS, _PAUSES, _QUEUES, _FAULTS = 1, 2, 3, 4
+_PROCESSES = {HOSTS: "hosts", _PAUSES: "pauses", _QUEUES: "queues", _FAULTS: "faults"}
 _LANES = 1 << 16  # tracks that a host may have: what overlaps on one would be taken for nested
 
 Event = dict[str, Any]
@@ -31,7 +31,7 @@ def trace(run: KeptRun) -> dict[str, Any]:
     return {
         "displayTimeUnit": "ns",
         "otherData": {key: str(value) for key, value in about.items()},
-        "traceEvents": [*_names(), *_hosts(run), *_pauses(run), *_queues(run), *_faults(run)],
+        "traceEvents": [*_names(), *hosts(run), *pauses(run), *_queues(run), *_faults(run)],
     }
 
 
@@ -57,7 +57,8 @@ def _slice(pid: int, tid: int, name: str, begin_ns: float, end_ns: float, **args
     }
 
 
-def _hosts(run: KeptRun) -> Iterator[Event]:
+def hosts(run: KeptRun) -> Iterator[Event]:
+    """What each computed and sent, and the tracks of that."""
     for number, host in enumerate(map(str, run.fabric.hosts), 1):
         work = [
             (each.start_ns, each.end_ns, each.what or "work", {"step": each.step})
@@ -81,9 +82,9 @@ def _hosts(run: KeptRun) -> Iterator[Event]:
         for kind, spans in (("computes", work), ("sends", sent)):
             count = 0
             for lane, (begin, end, name, args) in _lanes(spans):
-                yield _slice(_HOSTS, tid + lane, name, begin, end, **args)
+                yield _slice(HOSTS, tid + lane, name, begin, end, **args)
                 count = max(count, lane + 1)
-            yield from (_track(_HOSTS, tid + lane, f"{host} {kind}") for lane in range(count))
+            yield from (_track(HOSTS, tid + lane, f"{host} {kind}") for lane in range(count))
             tid += count
 
 
@@ -101,7 +102,8 @@ def _lanes(spans: Iterable[_Span]) -> Iterator[tuple[int, _Span]]:
         yield lane, span
 
 
-def _pauses(run: KeptRun) -> Iterator[Event]:
+def pauses(run: KeptRun) -> Iterator[Event]:
+    """Which directions stood still, and the tracks of that."""
     for tid, row in enumerate(paused(run), 1):
         yield _track(_PAUSES, tid, row.name)
         for begin, end in row.spans:

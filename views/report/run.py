@@ -27,6 +27,7 @@ from views.report.page import Panel
 from views.report.paper import PORTRAIT
 from views.report.plots import BINS, Limits
 from views.report.topology import is_large, parts
+from views.report.traces import traces
 from views.report.verdict import verdict
 from views.report.why import bar
 
@@ -105,6 +106,8 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)
     yield from _segment_lists(run)
+    if told_in_rows := traces(run):
+        yield page.folded("Every message, work and pause", page.traces(told_in_rows))
     is_whole = len(result.links) <= _MOST_LINKS
     yield page.folded(
         "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
