@@ -102,6 +102,7 @@ take_from() {
 
 case $#,${1:-} in
     0,) ;;
+    1,-h | 1,--help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; exit 0 ;;
     [23],--from-source) take_from "${@:2}" ;;
     *) say "it takes --from-source DIR [BIN], or nothing, and was given: $*"; exit 2 ;;
 esac

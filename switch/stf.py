@@ -58,6 +58,7 @@ MOST_BYTES = 64 << 20
 PACKET_STEP_NS = 1_000_000
 WAIT_NS = 1_000_000_000
 ALL_PORTS = range(511)
+_LONGEST = 400  # letters of a reason
 
 
 class StfError(Exception):
@@ -174,6 +175,8 @@ class StfRunner:
 
     def fail(self, reason: str) -> StfError:
         """Make the error for the present line."""
+        if len(reason) > _LONGEST:  # names may be as long as a file
+            reason = f"{reason[: _LONGEST - 100]}...{reason[-80:]}"
         return StfError(f"{self.stf}:{self.line}: {reason}")
 
     def command(self, line: str) -> None:

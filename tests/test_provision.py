@@ -51,7 +51,7 @@ def test_nothing_that_a_machine_needs_is_left_out_of_its_copy(recipe: str, tmp_p
 
 
 @pytest.mark.skipif(shutil.which("simple_switch_grpc") is not None, reason="BMv2 is installed")
-@pytest.mark.parametrize(("curl", "words", "code"), [(6, (), 4), (22, (), 3), (6, ("--help",), 2)])
+@pytest.mark.parametrize(("curl", "words", "code"), [(6, (), 4), (22, (), 3), (6, ("--hlep",), 2)])
 def test_a_machine_that_cannot_have_bmv2_is_told_why(
     curl: int, words: tuple[str, ...], code: int, tmp_path: Path
 ) -> None:
