@@ -154,11 +154,12 @@ def test_a_pause_stands_below_the_latest_one_that_can_have_led_to_it(
     for row in rows:
         told = [n for n in run.pauses if n.link == row.name and n.what == "xoff"]
         first = min((note.time_ns for note in told), default=-1)
-        switch = row.name.partition(">")[2]
+        back, switch = row.name.split(">")  # to which nothing turns round
         # Who of those had been told to stand still, not to go on since, and did: since when.
         since: dict[str, int] = {}
         for note in sorted(run.pauses, key=lambda note: note.time_ns):
-            if note.time_ns < first and note.link.startswith(f"{switch}>"):
+            leads_on = note.link.startswith(f"{switch}>") and note.link != f"{switch}>{back}"
+            if note.time_ns < first and leads_on:
                 if note.what == "xoff":
                     since.setdefault(note.link, note.time_ns)
                 elif note.what == "xon":

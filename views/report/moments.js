@@ -50,7 +50,34 @@ for (const box of document.querySelectorAll(".moments")) {
   box.hidden = false;
   stop();
   show(0);
+  const light = (lit) => {
+    for (const { shape, kind } of shapes)
+      shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
+  };
   if (told.steps.length) guide();
+  if (told.chains.length) follow();
+
+  // Why a direction stood still: chosen by its name, or by a click on it.
+  function follow() {
+    const line = box.querySelector(".follow"), choice = line.querySelector("select");
+    const why = line.querySelector("span");
+    choice.append(new Option("\u2026", ""), ...told.chains.map(([name], place) => new Option(name, place)));
+    choice.onchange = () => {
+      const [, what, , lit] = told.chains[choice.value] ?? ["", "", 0, []];
+      why.textContent = what;
+      light(lit);
+    };
+    for (const { shape } of shapes.filter(({ kind, shape: { tagName } }) => kind === "b" && tagName === "line")) {
+      const place = told.chains.findIndex(([, , at]) => at === +shape.dataset.b);
+      if (place < 0) continue;
+      const reach = shape.cloneNode(false);  // a line is too thin for a finger
+      for (const name of ["data-b", "stroke", "stroke-width"]) reach.removeAttribute(name);
+      reach.setAttribute("class", "reach");
+      reach.onclick = () => { stop(); choice.value = place; choice.onchange(); };
+      shape.after(reach);
+    }
+    line.hidden = false;
+  }
 
   // Step by step: each has its moment, and what it is about is lit. Arrow keys lead on. Who asks
   // first has the moment shown, and is told at the next key what happened.
@@ -58,10 +85,6 @@ for (const box of document.querySelectorAll(".moments")) {
     const steps = box.querySelector(".steps"), text = steps.querySelector("p");
     const [before, next, ask, present] = steps.querySelectorAll("button");
     let at = -1, isOpen = false;
-    const light = (lit) => {
-      for (const { shape, kind } of shapes)
-        shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
-    };
     const go = (to) => {
       at = Math.max(-1, Math.min(told.steps.length - 1, to));
       const [moment, what, lit] = told.steps[at] ?? [0, `What happened, in ${told.steps.length} steps`, []];

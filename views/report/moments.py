@@ -20,6 +20,7 @@ from typing import Any
 from lab.results.outcome import Note
 from lab.scenario.faults import told
 from params.quantity import duration, plural, size
+from views.report.chains import chains
 from views.report.kept import KeptRun
 from views.report.noted import LONG
 from views.report.palette import INK
@@ -59,6 +60,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         ],
         "said": [_said(run, found, edges, at) for at in range(count)],
         "steps": [_step(step, drawing, run.end_ns, count) for step in steps(run)],
+        "chains": _chains(run, drawing),
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
         "whole": f"the whole run, {duration(run.end_ns)}; at a moment, squares are queues",
     }
@@ -70,6 +72,17 @@ def _step(step: Step, drawing: Drawing, end_ns: int, count: int) -> list[Any]:
     moment = min(count, 1 + int(step.at_ns / end_ns * count))
     lit = [at for at, names in enumerate(drawing.moving) if {*names} & {*step.links}]
     return [moment, f"{duration(step.at_ns)}: {step.said}", lit]
+
+
+def _chains(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
+    """Of directions that stood still: their names, why, and elements that show them and all that
+    this is about."""
+    at = {name: number for number, names in enumerate(drawing.moving) for name in names}
+    return [
+        [name, chain.said, at[name], sorted({at[each] for each in chain.links if each in at})]
+        for name, chain in chains(run).items()
+        if name in at
+    ]
 
 
 def events(run: KeptRun) -> list[tuple[int, str]]:

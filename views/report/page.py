@@ -42,6 +42,9 @@ background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:po
 .moments .steps{margin-top:8px}.moments .steps[hidden]{display:none}
 .steps p{flex:1;margin:0;min-height:3em}
 .moments .steps button{min-width:2.4em}
+.follow select{font:inherit;font-size:.9rem;max-width:14em}.follow[hidden]{display:none}
+.follow span{display:block;min-height:3em}
+.reach{stroke:transparent;stroke-width:12px;cursor:help;pointer-events:stroke}
 .lit{stroke:var(--drop)!important;stroke-width:6!important}
 .columns .present{position:fixed;margin:0;height:100vh;inset:0;z-index:9;overflow:auto;
 border:0;border-radius:0;
@@ -219,7 +222,9 @@ _MOMENTS = (
     '<div class="steps" hidden><button type="button" aria-label="Step before">\u25c0</button>'
     '<p aria-live="polite"></p><button type="button" aria-label="Next step">\u25b6</button>'
     '<button type="button" aria-pressed="false">ask first</button>'
-    '<button type="button" aria-pressed="false">present</button></div></div>'
+    '<button type="button" aria-pressed="false">present</button></div>'
+    '<p class="follow" hidden><label>Why did <select></select> stand still?</label>'
+    '<span aria-live="polite"></span></p></div>'
 )
 
 

@@ -6,7 +6,7 @@ still for longer while that by which its packets would go on does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -54,7 +54,7 @@ def paused(run: KeptRun) -> list[Row]:
             told.setdefault(note.link, []).append(note)
     names = {name for name, total in totals.items() if total} | told.keys()
     rows = [Row(name, tuple(merge(_spans(run, name))), tuple(told.get(name, ()))) for name in names]
-    return _ordered(rows)
+    return _ordered(rows, {host.name for host in run.fabric.hosts})
 
 
 def first_wave(rows: Iterable[Row]) -> list[Row]:
@@ -69,19 +69,27 @@ def first_wave(rows: Iterable[Row]) -> list[Row]:
     return found
 
 
-def _ordered(rows: Iterable[Row]) -> list[Row]:
+def _ordered(rows: Iterable[Row], hosts: Container[str]) -> list[Row]:
     """Each below the pause that led to it, what came first on top."""
     by_start: dict[str, list[Row]] = {}
     for row in rows:
-        by_start.setdefault(row.name.partition(">")[0], []).append(row)
+        by_start.setdefault(_begins(row.name), []).append(row)
+
+    def onwards(row: Row) -> list[Row]:
+        """What its packets may go on by: none turns round, and hosts pass nothing on."""
+        found = by_start.get(led_to(row.name), ())
+        if led_to(row.name) in hosts:
+            return []
+        return [each for each in found if led_to(each.name) != _begins(row.name)]
+
     below: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.first_ns, row.name)):
-        below.setdefault(_cause(row, by_start.get(led_to(row.name), ())), []).append(row)
+        below.setdefault(_cause(row, onwards(row)), []).append(row)
     ordered: list[Row] = []
     waiting_ = [(row, "", 0) for row in reversed(below.get("", ()))]
     while waiting_:
         row, cause, depth = waiting_.pop()
-        held, held_by = _held_on(row, by_start.get(led_to(row.name), ()))
+        held, held_by = _held_on(row, onwards(row))
         placed = replace(row, cause=cause, depth=depth, held=held, held_by=held_by)
         ordered.append(placed)
         waiting_ += [(each, row.name, depth + 1) for each in reversed(below.get(row.name, ()))]
@@ -131,6 +139,11 @@ def _common(ours: Sequence[Span], theirs: Sequence[Span]) -> list[Span]:
     return common
 
 
+def _begins(direction: str) -> str:
+    """Who sends in it."""
+    return direction.partition(">")[0]
+
+
 def led_to(direction: str) -> str:
     """Whom it leads to."""
     return direction.partition(">")[2].partition(".")[0]
@@ -178,11 +191,14 @@ def chain(run: KeptRun, src: str, begin_ns: float, end_ns: float) -> tuple[Held,
     """What a host's message stood still for in its time, one because of the other: its own link,
     then what held that, and so on, each with its share of the time of the one before."""
     rows = {row.name: row for row in paused(run)}
+    hosts = {host.name for host in run.fabric.hosts}
     spans: Sequence[Span] = [(begin_ns, end_ns)]
     found: list[Held] = []
-    here = src
+    here, before = src, ""
     while True:
-        ways = [row for row in rows.values() if row.name.partition(">")[0] == here]
+        ways = [
+            row for row in rows.values() if _begins(row.name) == here and led_to(row.name) != before
+        ]
         common = [(_common(spans, row.spans), row.name) for row in ways]
         best = max(((_length(both), name, both) for both, name in common), default=None)
         if best is None or best[0] < _LEAST_HELD * _length(spans):
@@ -190,9 +206,9 @@ def chain(run: KeptRun, src: str, begin_ns: float, end_ns: float) -> tuple[Held,
         stood, name, both = best
         share = min(1.0, stood / _length(spans))
         found.append(Held(link=name, stood_ns=round(stood), share=share))
-        if name in {each.link for each in found[:-1]}:  # a circle: a deadlock
-            return tuple(found)
-        spans, here = both, led_to(name)
+        if name in {each.link for each in found[:-1]} or led_to(name) in hosts:
+            return tuple(found)  # a circle, which is a deadlock; or who passes nothing on
+        spans, here, before = both, led_to(name), here
 
 
 def _length(spans: Iterable[Span]) -> float:
