@@ -16,20 +16,31 @@ from views.report.words import sentences
 
 # By scenario: what an engineer who sees it would name.
 NAMES = {
-    "deadlock": ("A deadlock", "spine1", "leaf2", "watchdog"),
+    "deadlock": ("A deadlock", "leaf2 → spine2 → leaf4 → spine1 → leaf2", "watchdog discarded"),
     "degraded-path": ("25 % of its rate", "spine1>leaf2", "in use 30 %"),
     "degraded-spray": ("10 % of its rate", "leaf1>spine1"),
-    "degraded-uplink": ("25 % of its rate", "the all-reduce came to"),
-    "hash-collision": ("of its upward bytes by", "an even share is 25 %"),
+    "degraded-uplink": ("25 % of its rate", "The all-reduce came to"),
+    "hash-collision": ("No: leaf2 sent 67 %", "an even share is 25 %"),
     "hot-experts": ("All wait for h16",),
-    "incast": ("7 hosts wrote to h1 at once", "from h8 to h1"),
-    "link-failure": ("whose link was down", "time-outs passed"),
-    "lossy-link": ("lost (at random",),
-    "pfc-storm": ("A pause storm from h1", "22 directions"),
+    "incast": ("7 hosts wrote to h1 at once", "h8 to h1"),
+    "kv-cache": ("leaf1>spine3", "h4 to h7"),
+    "link-failure": ("whose link was down: leaf1-spine1 down", "time-outs expired"),
+    "lossy-link": ("lost (at random)", "The message slowed most"),
+    "pfc-storm": ("A pause storm from h1", "22 link directions"),
+    "noisy-neighbour": ("h4, h6 and h8 filled the link to h2",),
+    "north-south": ("no room in the shared buffer of leaf1",),
+    "path-health": ("on leaf1-spine3, which loses 20 %",),
+    "pfc-or-trim": ("beside it, h8 to h2 took 1.01 times as long",),
+    "spray-permutation": ("No: ", "an even share is 25 %"),
     "straggler": ("All wait for h6", "2 times as long as a typical host"),
-    "training-gpt3": ("Job scattered", "at random", "times as long as aligned", "instead of 73 %"),
-    "two-elephants": ("leaf1 sent 100 % of its upward bytes by", "2 times as long as alone"),
-    "usid-steering": ("Ways up were used alike", "none took longer"),
+    "training-gpt3": (
+        "Job 'scattered'",
+        "at random",
+        "times as long as 'aligned'",
+        "instead of 73 %",
+    ),
+    "two-elephants": ("No: leaf1 sent 100 % of its upward bytes via", "2 times as long"),
+    "usid-steering": ("Yes: no switch sent more than 25 %", "no message took longer"),
     "victim-flow": ("h8's message to h2 is the victim", "to h1"),
 }
 
@@ -50,7 +61,7 @@ ANSWERS = {
     "costs": "7 hosts wrote to h1 at once",
     "speed": "7 hosts wrote to h1 at once",
     "lossless": "Nothing was lost: 7 messages in",
-    "balance": "leaf4 sent 100 % of its upward bytes by spine1",
+    "balance": "No: leaf4 sent 100 % of its upward bytes via spine1",
 }
 
 

@@ -7,17 +7,18 @@ there is told. Each is proved by the run's own figures (`suspects.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import networkx as nx
 
+from lab.results.cluster import JobOfCluster
 from lab.scenario.faults import worded
 from lab.scenario.questions import Question
 from params.quantity import duration, listed, number, packets, percent, plural, size
 from traffic.endpoint import Recovery
 from traffic.jobs import MixSpec, TrainingJob
 from views.report.kept import KeptFlow, KeptRun
-from views.report.plots import preferred, uplinks
+from views.report.plots import Preferred, preferred, uplinks
 from views.report.reasons import REASONS
 from views.report.suspects import (
     QUEUED,
@@ -40,6 +41,11 @@ _PLACED = {
     "topology-aware": "ranks placed by the topology",
 }  # fmt: skip
 _MANY = 3  # senders of one receiver; messages; times as many packets
+_FEW = 2  # messages that had nothing to do with the rest
+_MOSTLY = 0.6  # of the packets lost
+_EXPLAINS = 0.6  # of how much slower a message was: so far above its even share was its way
+_OF_MEMORY = "buffer_full", "headroom_full"
+_TAKES_AWAY = "down", "restart", "restart-bgp", "halt", "drain"  # faults that may cost packets
 
 
 def verdict(run: KeptRun) -> str:
@@ -71,8 +77,8 @@ def _deadlock(run: KeptRun) -> str:
     if not ring:
         return ""
     lost = run.result.drops.by_reason.get("watchdog", 0)
-    price = f", until a watchdog gave up {packets(lost)}" if lost else ""
-    return f"A deadlock: {' waited for '.join(ring)}{price}; {_price(run)}."
+    price = f", until a watchdog discarded {packets(lost)}" if lost else ""
+    return f"A deadlock: {' → '.join(ring)}, each waiting for the next{price}; {_price(run)}."
 
 
 def _storm(run: KeptRun) -> str:
@@ -82,7 +88,7 @@ def _storm(run: KeptRun) -> str:
     longest = max(stood, key=lambda name: stood[name].longest_ns)
     share = percent(stood[longest].longest_ns / run.end_ns)
     return (
-        f"A pause storm from {' and '.join(hosts)} stopped {plural(len(stood), 'direction')}, "
+        f"A pause storm from {' and '.join(hosts)} stopped {plural(len(stood), 'link direction')}, "
         f"{longest} longest, for {share} of the run; {_price(run)}."
     )
 
@@ -107,7 +113,7 @@ def _victim(run: KeptRun) -> str:
         else "pauses meant for others"
     )
     return (
-        f"{worst.src}'s message to {worst.dst} is the victim: on ways with room it took"
+        f"{worst.src}'s message to {worst.dst} is the victim: its own path had room, and it took"
         f"{others} {number(worst.slowdown or 0)} times as long as alone, held up by {whom}."
     )
 
@@ -127,11 +133,11 @@ def _cluster(run: KeptRun) -> str:
     if not found or not found.slowdown or not (done := found.slowest):
         return ""
     worst, waited = done[0], found.longest_queued
-    queue = (
-        f"; {waited.name} waited for hosts longest, {duration(waited.queued_ns)}"
-        if waited.queued_ns
-        else ""
-    )
+    queue = ""
+    if waited.queued_ns:
+        before = _waited_for(waited, found.jobs)
+        until = f", until {before} gave its own back" if before else ""
+        queue = f"; {waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}"
     return (
         f"Half of {plural(len(done), 'job')} took no more than {number(found.slowdown.p50)} times "
         f"as long as alone on their hosts; {worst.name}, over {plural(worst.racks, 'rack')}, took "
@@ -157,41 +163,83 @@ def _alike(run: KeptRun) -> str:
         busy = [percent(jobs[name].gpu_utilisation or 0) for name in (slow, quick)]
         why = _full(run) or _preferred(run)
         return (
-            f"Job {slow} ({_PLACED[names[slow]]}) took {duration(most)}, {number(most / least)} "
-            f"times as long as {quick} ({_PLACED[names[quick]]}): its GPUs computed {busy[0]} of "
+            f"Job '{slow}' ({_PLACED[names[slow]]}) took {duration(most)}, {number(most / least)} "
+            f"times as long as '{quick}' ({_PLACED[names[quick]]}): its GPUs computed {busy[0]} of "
             f"the time instead of {busy[1]}{f'. {why}' if why else ''}."
         )
     return ""
 
 
+def _waited_for(job: JobOfCluster, jobs: Sequence[JobOfCluster]) -> str:
+    """Who had hosts that a job got, last of all before it began."""
+    own = {host for hosts, _, _ in job.pieces[:1] for host in hosts}
+    gave = [
+        (end, other.name)
+        for other in jobs
+        for hosts, _, end in other.pieces
+        if other is not job and own & {*hosts} and end <= (job.started_ns or 0)
+    ]
+    return max(gave)[1] if gave else ""
+
+
 def _losses(run: KeptRun) -> str:
     drops, roce = run.result.drops, run.result.roce
-    lost = {why: n for why, n in drops.by_reason.items() if n}
-    if not lost:
+    if not drops.total:
         return ""
-    main = max(lost, key=lambda why: lost[why])
-    again = f", {packets(roce.retransmitted_packets)} went again" if roce.data_packets else ""
+    again = f", {roce.retransmitted_packets:,} sent again" if roce.data_packets else ""
     if roce.retransmitted_packets > _MANY * drops.total and _goes_back(run):
-        again += ", all that came after a lost one with it"
-    waited = f" and {plural(roce.timeouts, 'time-out')} passed" if roce.timeouts else ""
-    mostly = "mostly " * (len(lost) > 1)
+        again += " (all that follows a lost packet goes again)"
+    waited = f", {plural(roce.timeouts, 'time-out')} expired" if roce.timeouts else ""
     was = "was" if drops.total == 1 else "were"
     return (
-        f"{packets(drops.total)} {was} lost ({mostly}{REASONS.get(main, main)}{_cuts(run, main)})"
-        f"{again}{waited}: {_price(run)}."
+        f"{packets(drops.total)} {was} lost ({_reasons(run)}){again}{waited}. "
+        f"{_sentence(_price(run))}"
     )
+
+
+def _reasons(run: KeptRun) -> str:
+    """The reason of most losses, or the two that most are for."""
+    lost = {why: n for why, n in run.result.drops.by_reason.items() if n}
+    main, *others = sorted(lost, key=lambda why: -lost[why])
+    if not others or lost[main] > _MOSTLY * sum(lost.values()):
+        return f"{'mostly ' * bool(others)}{_reason(run, main)}"
+    return ", ".join(f"{lost[why]:,} {_reason(run, why)}" for why in (main, others[0]))
+
+
+def _reason(run: KeptRun, why: str) -> str:
+    """A reason in words, with what the scenario has to do with it."""
+    faults = run.result.scenario.faults
+    if why == "injected_loss" and (bad := [f for f in faults if f.action == "lose" and f.link]):
+        lose = "lose" if len(bad) > 1 else "loses"
+        names = listed(sorted({str(each.link) for each in bad}))
+        least = min(each.rate or 0 for each in bad)
+        return f"on {names}, which {lose} {percent(least) if least < 1 else 'everything'}"
+    downs = [worded(each) for each in faults if each.action == "down"]
+    if why in _OF_MEMORY and run.result.drops.by_switch:
+        switch, _ = max(run.result.drops.by_switch.items(), key=lambda each: each[1])
+        return f"{REASONS[why]} of {switch}"
+    is_of_these = why in ("link_cut", "port_down", "no_next_hop") and 0 < len(downs) <= _MANY
+    return f"{REASONS.get(why, why)}{f': {listed(downs)}' if is_of_these else ''}"
+
+
+def _harmless(run: KeptRun) -> str:
+    """Faults that nothing was lost by."""
+    named = [worded(each) for each in run.result.scenario.faults if each.action in _TAKES_AWAY]
+    if not named or run.result.drops.total or len(named) > _MANY:
+        return ""
+    why = _preferred(run) or _full(run)
+    return (
+        f"No packet was lost by {listed(named)}. {_sentence(_price(run))}"
+        f"{f' {why}.' if why and _slowed(run) else ''}"
+    )
+
+
+def _sentence(said: str) -> str:
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _goes_back(run: KeptRun) -> bool:
     return run.result.scenario.transport.recovery is Recovery.GO_BACK_N
-
-
-def _cuts(run: KeptRun, reason: str) -> str:
-    """What went down, of losses that come of that."""
-    if reason not in ("link_cut", "port_down", "no_next_hop"):
-        return ""
-    downs = [worded(each) for each in run.result.scenario.faults if each.action == "down"]
-    return f": {listed(downs)}" if 0 < len(downs) <= _MANY else ""
 
 
 def _slow_link(run: KeptRun) -> str:
@@ -219,10 +267,10 @@ def _slow_link(run: KeptRun) -> str:
     busy, queue, way, share = found
     if busy < _WANTED and queue < QUEUED * scenario.link.mtu:
         return ""
-    waited = f", where up to {size(queue)} waited" if queue >= QUEUED * scenario.link.mtu else ""
+    waited = f"; up to {size(queue)} waited for it" if queue >= QUEUED * scenario.link.mtu else ""
     return (
         f"{way} has {percent(share)} of its rate and was in use {percent(busy)} of the time"
-        f"{waited}: {_busbw(run) or _price(run)}."
+        f"{waited}. {_sentence(_busbw(run) or _price(run))}"
     )
 
 
@@ -241,8 +289,17 @@ def _many_to_one(run: KeptRun) -> str:
         return ""
     return (
         f"{len(senders[most])} hosts wrote to {most} at once, and its link was in use "
-        f"{percent(busy)} of the time: {_price(run)}."
+        f"{percent(busy)} of the time: {_price(run)}{_bystanders(run, most)}."
     )
+
+
+def _bystanders(run: KeptRun, host: str) -> str:
+    """How the few messages fared that had nothing to do with whoever wrote to a host."""
+    aside = [flow for flow in run.flows if flow.dst != host and flow.slowdown]
+    if not 0 < len(aside) <= _FEW:
+        return ""
+    told = [f"{f.src} to {f.dst} took {number(f.slowdown or 0)} times as long" for f in aside]
+    return f"; beside it, {listed(told)}"
 
 
 def _uneven(run: KeptRun) -> str:
@@ -264,11 +321,17 @@ def _preferred(run: KeptRun) -> str:
     leaf, to = (str(run.fabric.leaf_of(end)) for end in ends)
     own = {switch: ways for switch, ways in uplinks(run).items() if str(switch) == leaf != to}
     worst = preferred(own)
-    if worst is None or worst.excess < UNEVEN:
+    if worst is None or worst.excess < max(UNEVEN, _EXPLAINS * (slowest.slowdown or 0)):
         return ""
+    if f"{leaf}>{worst.way}" not in _ways(run, slowest):
+        return ""  # it went by another of its host's ports
+    return _said_of(worst)
+
+
+def _said_of(worst: Preferred) -> str:
     return (
-        f"{leaf} sent {percent(worst.share)} of its upward bytes by {worst.way}, where an even "
-        f"share is {percent(1 / worst.ways)}"
+        f"{worst.switch} sent {percent(worst.share)} of its upward bytes via {worst.way}, where an "
+        f"even share is {percent(1 / worst.ways)}"
     )
 
 
@@ -288,7 +351,9 @@ def _full(run: KeptRun) -> str:
         return ""
     longest = next(use.max_queue_bytes or 0 for use in run.result.links if use.name == found[0])
     ports = "The bottleneck was" if len(found) == 1 else "Bottlenecks were"
-    return f"{ports} {listed(found)}, where up to {size(longest)} waited"
+    alike = len(congested(run))
+    among = f", one of {alike} alike" if len(found) == 1 < alike else ""
+    return f"{ports} {listed(found)}{among}, where up to {size(longest)} waited"
 
 
 def _ways(run: KeptRun, flow: KeptFlow) -> set[str]:
@@ -310,9 +375,11 @@ def _beside(run: KeptRun) -> str:
     slowest = _sufferer(run)
     for direction in congested(run):
         host = direction.partition(">")[2]
-        senders = {flow.src for flow in run.flows if flow.dst == host}
+        senders = sorted({f.src for f in run.flows if f.dst == host}, key=run.fabric.node)
         if slowest is not None and senders and host not in (slowest.dst, slowest.src):
-            return f"Meanwhile {plural(len(senders), 'host')} filled the link to {host}"
+            few = len(senders) <= _MANY
+            who = listed(senders) if few else plural(len(senders), "host")
+            return f"Meanwhile {who} filled the link to {host}"
     return ""
 
 
@@ -357,15 +424,15 @@ def _nothing_lost(run: KeptRun) -> str:
     return f"Nothing was lost: {count} in {duration(run.end_ns)}{how}; {_price(run)}."
 
 
-def _even(run: KeptRun) -> str:
-    """How far ways were from being used alike, where they nearly were."""
+def _balance(run: KeptRun) -> str:
+    """Whether ways were used alike, and what it cost if not."""
     worst = preferred(uplinks(run))
-    if worst is None or worst.excess >= UNEVEN:
+    if worst is None:
         return ""
-    return (
-        f"Ways up were used alike: of what {worst.switch} sent up {worst.way} took most, "
-        f"{percent(worst.share)} (an even share is {percent(1 / worst.ways)}); {_price(run)}."
-    )
+    if worst.excess < UNEVEN:
+        even = f"Yes: no switch sent more than {percent(worst.share)} of what went up by one way"
+        return f"{even}, where an even share is {percent(1 / worst.ways)}; {_price(run)}."
+    return f"No: {_preferred(run) or _said_of(worst)}; {_price(run)}."
 
 
 Looks = tuple[Callable[[KeptRun], str], ...]
@@ -374,10 +441,10 @@ _FIRST: Looks = _unbelieved, _not_sent, _not_whole  # whatever is asked
 _ANSWERS: dict[Question, Looks] = {
     Question.SUFFERS: (_deadlock, _storm, _missing, _victim, _many_to_one, _uneven, _bottleneck),
     Question.WAITS: (_deadlock, _storm, _missing, _straggler, _cluster),
-    Question.COSTS: (_missing, _alike, _losses, _slow_link, _storm, _straggler),
+    Question.COSTS: (_missing, _alike, _losses, _slow_link, _storm, _straggler, _harmless),
     Question.SPEED: (_missing, _collective),
     Question.LOSSLESS: (_missing, _losses, _nothing_lost),
-    Question.BALANCE: (_missing, _uneven, _even),
+    Question.BALANCE: (_missing, _balance),
 }
 _LOOKS: Looks = (
     *(_deadlock, _storm, _missing, _victim, _straggler),
@@ -411,15 +478,14 @@ def _slowest(run: KeptRun) -> str:
 
     slow = run.result.flows.slowdown
     if slow and slow.max < HARDLY:
-        return "none took longer than it would alone"
+        return "no message took longer than it would alone"
     worst = max(run.flows, key=slowness, default=None)
     if worst is not None and worst.slowdown and worst.fct_ns:
         took = f"{duration(worst.fct_ns)}, {number(worst.slowdown)} times as long as alone"
-        who = f"from {worst.src} to {worst.dst}"
+        said = f"the message slowed most, {worst.src} to {worst.dst}, took {took}"
         if slow and len(run.flows) >= _MANY and slow.p50 >= max(UNEVEN, _NEARLY * slow.max):
-            half = f"half of all messages took {number(slow.p50)} times as long as alone or more"
-            return f"{half}, the one {who} {took}"
-        return f"the message slowed most, {who}, took {took}"
+            return f"{said}, and half of all {number(slow.p50)} times or more"
+        return said
     if slow and run.result.flows.fct_ns:
         return (
             f"the longest message took {duration(run.result.flows.fct_ns.max)}, the one slowed "
