@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -39,8 +40,8 @@ h3,figure h2{font-size:1rem;margin:0}
 background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:pointer}
 .marks{position:absolute;left:8px;right:8px;top:0;height:10px}
 .marks span{position:absolute;width:2px;height:10px;background:var(--drop)}
-.moments .steps{margin-top:8px}.moments .steps[hidden]{display:none}
-.steps p{flex:1;margin:0;min-height:3em}
+.moments .steps{margin-top:8px;align-items:flex-start}.moments .steps[hidden]{display:none}
+.steps p{flex:1;margin:.2rem 0 0;min-height:3em}
 .moments .steps button{min-width:2.4em}
 .follow select{font:inherit;font-size:.9rem;max-width:14em}.follow[hidden]{display:none}
 .follow span{display:block;min-height:3em}
@@ -119,7 +120,9 @@ svg [data-part]{cursor:pointer}
 .about+.grid{margin-top:.8rem}
 footer{font-size:.85rem;margin-top:2.2rem}
 .again{color:var(--faint);font-size:.85rem}
-@media(max-width:600px){main,main.wide{padding:18px 10px}h1{font-size:1.4rem}figure{padding:10px}
+@media(max-width:600px){.moments .steps{flex-wrap:wrap}
+.steps p{order:-1;flex-basis:100%;min-height:2em}main,main.wide{padding:18px 10px}
+h1{font-size:1.4rem}figure{padding:10px}
 svg text{font-size:13px}
 svg .tick,.wide svg .tick{font-size:13px}
 table{font-size:.8rem}th,td{padding:.25rem .35rem}thead th{min-width:0}}
@@ -176,14 +179,18 @@ def document(title: str, body: Iterable[str], *, is_wide: bool = False) -> str:
     )
 
 
+_BEFORE_UNITS = re.compile(r"(?<=\d) (?=%|(?:ns|µs|ms|s|B|KB|MB|GB|TB|Gb/s)\b)")
+
+
 def heading(level: int, text: str) -> str:
     """A heading."""
     return f"<h{level}>{escape(text)}</h{level}>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph."""
-    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+    """A paragraph; no number of it is parted from its unit."""
+    whole = _BEFORE_UNITS.sub("\N{NO-BREAK SPACE}", escape(text))
+    return f'<p class="{kind}">{whole}</p>' if kind else f"<p>{whole}</p>"
 
 
 def listing(said: Iterable[str]) -> str:

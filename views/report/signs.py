@@ -2,7 +2,8 @@
 
 ◆ congested port     it sent all it could, and a queue stood before it
 ✶ storms             a host that sends pause frames without need
-◉ victim             the message that waits for others' sake starts here
+▲ slow, bad link     it has a share of its rate, or loses or spoils frames, as the scenario asks
+◉ victim             the message that waits because of others starts here
 ○ victim's receiver
 ⧗ straggler          others wait for what it computes
 """
@@ -10,25 +11,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
 from topologies import Node, NodeKind
 from views.report.kept import KeptRun
-from views.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, STRAGGLER, VICTIM
+from views.report.palette import DROP, FAINT, INK, PAPER, PAUSE, QUEUE, STRAGGLER, VICTIM
 from views.report.suspects import congested, storming, straggler, victims
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, width_of
 
 CONGESTED, STORMS, LATE = "congested port", "storms", "straggler"
+SLOW, BAD = "slow link", "bad link"
 SUFFERS, RECEIVES = "victim", "victim's receiver"
 MEANINGS = {
     CONGESTED: "it sent all it could, and a queue grew",
+    SLOW: "it has a share of its rate",
+    BAD: "it loses or spoils frames",
     STORMS: "it pauses others without need",
-    SUFFERS: "its message waits for others' sake",
+    SUFFERS: "its message waits because of others",
     LATE: "others wait until it has computed",
 }
 _MOST_VICTIMS = 3
+_SPOILS = "slow", "lose", "corrupt", "duplicate", "reorder"
 _ROW = FONT + 4
 
 
@@ -48,10 +53,26 @@ def signs(run: KeptRun) -> list[Sign]:
         found.append(Sign(late[0], LATE))
     for flow in victims(run)[:_MOST_VICTIMS]:
         found += [Sign(flow.src, SUFFERS), Sign(flow.dst, RECEIVES)]
+    found += _links(run)
     for name in congested(run):
         far = run.fabric.node(name.partition(">")[2].partition(".")[0])
         found.append(Sign(far.name if far.kind is NodeKind.HOST else name, CONGESTED))
     return list(dict.fromkeys(found))
+
+
+def _links(run: KeptRun) -> Iterator[Sign]:
+    """Those that the scenario makes worse than others, but for what cuts them."""
+    scenario = run.result.scenario
+    slow, bad = {*scenario.link.slow}, {*scenario.loss.links}
+    for fault in scenario.faults:
+        if fault.link and fault.at_ns < run.end_ns and fault.action in _SPOILS:
+            (slow if fault.action == "slow" else bad).add(fault.link)
+    for link in run.fabric.links:
+        where = link.up if link.joins_switches else str(link.a)
+        if link.name in bad:
+            yield Sign(where, BAD)
+        elif link.name in slow:
+            yield Sign(where, SLOW)
 
 
 def shape(drawing: Drawing, x: float, y: float, what: str) -> None:
@@ -63,6 +84,9 @@ def shape(drawing: Drawing, x: float, y: float, what: str) -> None:
     elif what == LATE:
         glass = [(x - 4, y - 5), (x + 4, y - 5), (x - 4, y + 5), (x + 4, y + 5), (x - 4, y - 5)]
         drawing.polyline(glass, fill=STRAGGLER, stroke=STRAGGLER, stroke_width=1)
+    elif what in (SLOW, BAD):
+        triangle = [(x, y - 6), (x + 5.5, y + 4), (x - 5.5, y + 4), (x, y - 6)]
+        drawing.polyline(triangle, fill=DROP, stroke=PAPER, stroke_width=1.2)
     elif what == STORMS:
         far = [(5.6, 2.4)[at % 2] for at in range(17)]
         star = [

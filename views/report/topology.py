@@ -100,7 +100,7 @@ def topology(run: KeptRun) -> Drawing:
         word = sign.what if len(between) == 1 else ""
         _congested(drawing, lines[sign.where], sign.what, word, taken)
     if not is_ring:
-        _name_tiers(drawing, places)
+        _name_tiers(drawing, run.fabric, places)
         _name_planes(drawing, run.fabric, places)
     height += signs_below(drawing, found, places)
     drawing.height = _key(drawing, height + 24, run, found)
@@ -121,7 +121,7 @@ def outline(fabric: Fabric) -> Drawing:
     for node, place in places.items():
         _node(drawing, node, place, places)
     if not is_ring:
-        _name_tiers(drawing, places)
+        _name_tiers(drawing, fabric, places)
         _name_planes(drawing, fabric, places)
     return drawing
 
@@ -446,11 +446,13 @@ def _node(
         drawing.text(x, y - 13, lost, text_anchor="middle", fill=DROP, class_="strong halo")
 
 
-def _name_tiers(drawing: Drawing, places: dict[Node, Place]) -> None:
+def _name_tiers(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
     """Say what is in a row whose nodes have no room for their names."""
+    top = min(y for _, y in places.values()) if fabric.planes > 1 else -1.0
     for y, tier in groupby(places.items(), key=lambda item: item[1][1]):
         nodes = [node for node, _ in tier]
-        if _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name:
+        is_short = _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name
+        if is_short and y != top:  # where its planes say what is in them
             said = f"{min(nodes)} to {max(nodes)}"
             drawing.text(0, y - 13, said, class_="tick halo")
 
@@ -463,9 +465,14 @@ def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) ->
     highest = min(places[switch][1] for switch in fabric.switches)
     before = left = 0.0
     for plane in range(fabric.planes):
-        own = [places[each] for each in fabric.switches if fabric.plane_of(each) == plane]
+        switches = [each for each in fabric.switches if fabric.plane_of(each) == plane]
+        own = [places[each] for each in switches]
         top = [x for x, y in own if y == highest]
         name = f"plane {plane + 1}" if fabric.is_spread else ("back end", "front end")[plane]
+        upper = [each for each in switches if places[each][1] == highest]
+        row = sum(y == highest for _, y in places.values())
+        if _label(upper[0], WIDTH / row, places) != upper[0].name:
+            name += f": {min(upper)} to {max(upper).number}"
         middle = (min(top) + max(top)) / 2
         drawing.text(middle, 11, name, text_anchor="middle", class_="tick halo")
         if plane:
