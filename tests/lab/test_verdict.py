@@ -16,6 +16,8 @@ from views.report.words import sentences
 
 # By scenario: what an engineer who sees it would name.
 NAMES = {
+    "allreduce-tree": ("Its messages are small",),
+    "alltoall": ("up to 487 KB before leaf1>spine2",),
     "deadlock": ("A deadlock", "leaf2 → spine2 → leaf4 → spine1 → leaf2", "watchdog discarded"),
     "degraded-path": ("25 % of its rate", "spine1>leaf2", "in use 30 %"),
     "degraded-spray": ("10 % of its rate", "leaf1>spine1"),

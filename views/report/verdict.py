@@ -8,6 +8,7 @@ there is told. Each is proved by the run's own figures (`suspects.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 import networkx as nx
 
@@ -42,6 +43,7 @@ _PLACED = {
 }  # fmt: skip
 _MANY = 3  # senders of one receiver; messages; times as many packets
 _FEW = 2  # messages that had nothing to do with the rest
+_HARDLY_SENT = 0.6  # of the time that messages take alone, in which their bytes are sent
 _MOSTLY = 0.6  # of the packets lost
 _EXPLAINS = 0.6  # of how much slower a message was: so far above its even share was its way
 _OF_MEMORY = "buffer_full", "headroom_full"
@@ -390,8 +392,32 @@ def _collective(run: KeptRun) -> str:
     is_slow = what.busbw_gbps < _WELL * run.result.scenario.link.rate_gbps
     if not is_slow or not _slowed(run):
         return f"All went well: {said}{_utilisation(run)}; {_price(run)}."
-    why = _full(run) or _beside(run) or _preferred(run)
+    why = _full(run) or _beside(run) or _preferred(run) or _small(run) or _longest(run)
     return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}; {_price(run)}."
+
+
+def _small(run: KeptRun) -> str:
+    """Messages that take what they take wherever they go: delays, not rates."""
+    took = [
+        (flow.bytes, flow.fct_ns / flow.slowdown)
+        for flow in run.flows
+        if flow.slowdown and flow.fct_ns
+    ]
+    sent_ns = sum(count for count, _ in took) * 8 / run.result.scenario.link.rate_gbps
+    if not took or sent_ns > _HARDLY_SENT * sum(alone for _, alone in took):
+        return ""
+    usual = median(count for count, _ in took)
+    return f"Its messages are small, half of them {size(usual)} or less, so that delays count"
+
+
+def _longest(run: KeptRun) -> str:
+    """Where queues were long in more places than one can name."""
+    uses = [use for use in run.result.links if use.max_queue_bytes]
+    most = max(uses, key=lambda use: use.max_queue_bytes or 0, default=None)
+    if most is None or (most.max_queue_bytes or 0) < QUEUED * run.result.scenario.link.mtu:
+        return ""
+    longest = size(most.max_queue_bytes or 0)
+    return f"Queues were long in many places, up to {longest} before {most.name}"
 
 
 def _busbw(run: KeptRun) -> str:
