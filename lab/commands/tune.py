@@ -10,10 +10,10 @@ from rich.console import Console
 from lab.commands.options import Changes, Name, PagePort
 from lab.machine.scratch import kept_by_us
 from lab.progress import Stages
-from lab.runs.tuning import Tuning
 from views.live import server
 from views.live.hub import recorded
 from views.live.kept import scene_of, snapshots
+from views.live.tuning import Tuning
 
 
 def command(scenario: Name, changes: Changes = None, port: PagePort = 0) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 import closlab
 from lab.errors import LabError, ScenarioError
-from lab.runs.tuning import Overtaken, Tuning
 from lab.scenario import catalogue, shipped
 from lab.scenario.levers import lever, levers, offered
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.test_live import Page, page
+from views.live.tuning import Overtaken, Tuning
 
 pytest.importorskip("starlette")
 DONE = "$('tuned').textContent.startsWith('simulated')"

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError, MissingTool
-from views.live import gnmi, metrics, tuning
+from views.live import gnmi, metrics, tune_routes
 from views.live.hub import Frame, Hub
-from views.live.tuning import Tuner, told_in_a_line
+from views.live.tune_routes import Tuner, told_in_a_line
 from views.report.moments import LOOKS
 from views.report.palette import DAY, NIGHT, variables
 
@@ -214,7 +214,7 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
             Route("/frames", frames),
             Route("/metrics", measured),
             Route("/do", do, methods=["POST"]),
-            *(tuning.routes(tuner, said) if tuner else []),
+            *(tune_routes.routes(tuner, said) if tuner else []),
         ],
         middleware=[Middleware(_Door, port=address.port)],
     )

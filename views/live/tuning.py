@@ -1,86 +1,166 @@
-"""A scenario that is tuned from its page: what of that is asked of the server."""
+"""A scenario whose keys are turned: simulated anew with every change, and told beside what it was.
+
+settings ──► scenario ──► run in the simulator ──► verdict, what changed, snapshots, levers
+                                                   beside those of the run it began with
+"""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+import shlex
+import shutil
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
+from lab.engines import RunOptions
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
+from lab.progress import Progress, Told
+from lab.results.cautions import cautions
+from lab.runs.run import INTERRUPTED, check, keeping, simulate
+from lab.scenario import catalogue
+from lab.scenario.levers import lever, levers, offered
+from lab.scenario.model import Scenario, remarks
+from views.live.hub import Frame, recorded
+from views.live.kept import scene_of, snapshots
+from views.report import read_run, verdict
+from views.report.kept import KeptRun
+from views.report.numbers import FIGURES
+from views.report.words import changed
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
+Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 
-Said = Callable[["Request", int], Awaitable["bytes | Response"]]
-"""What somebody who may says, in so many bytes at most; or what to answer instead."""
-
-_BYTES = 16 << 10
-_GONE_S = 0.5  # how soon it is noticed that who asked has gone
+_SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart
+_MOST_SETTINGS = 64
+_HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
 
-class Tuner(Protocol):
-    """What a scenario is tuned by."""
+class Overtaken(LabError):  # noqa: N818  (nothing went wrong)
+    """Somebody stopped it, or turned something else meanwhile."""
+
+
+@dataclass
+class Tuning:
+    """One scenario, and what it is compared with."""
+
+    name: str  # as `closlab run` takes it
+    changes: tuple[str, ...]  # it began with
+    space: Path  # for the runs
+    first: KeptRun = field(init=False)
+    _count: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _places: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> KeptRun:
+        """The run with nothing turned yet."""
+        self.first = self._made(self._scenario({}), threading.Event())
+        return self.first
 
     def offer(self) -> dict[str, Any]:
-        """Its levers, and all there are."""
+        """What can be turned, and every key that there is."""
+        scenario = self.first.result.scenario
+        own = catalogue.load(self.name, self.changes)
+        return {
+            "levers": [asdict(each) for each in levers(own)],
+            "keys": [[key.name, key.about] for key in offered(scenario)],
+            "verdict": verdict(self.first),
+            "command": self._command({}),
+        }
 
     def lever(self, key: str) -> dict[str, Any]:
-        """Any of these. Raises a LabError."""
-
-    def tried(self, settings: dict[str, str]) -> dict[str, Any]:
-        """What becomes of it with these. Raises a LabError."""
+        """One that somebody looked for."""
+        return asdict(lever(self.first.result.scenario, key))
 
     def stop(self) -> None:
-        """End what is being tried."""
+        """End what is simulated."""
+        self._stop.set()
 
+    def tried(self, settings: Settings) -> dict[str, Any]:
+        """What becomes of it: the latest that asks is answered, who asked before is told so."""
+        scenario = self._scenario(settings)
+        mine = threading.Event()
+        with self._places:
+            self._stop.set()
+            self._stop = mine
+        with self._turn:
+            run = self._made(scenario, mine)
+            told = self._told(run, settings)
+        shutil.rmtree(run.folder)
+        return told
 
-def routes(tuner: Tuner, said: Said) -> list[Route]:
-    """What answers."""
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+    # --- how it is done --------------------------------------------------------------------------
 
-    async def levers(request: Request) -> Response:
-        key = request.query_params.get("key")
+    def _scenario(self, settings: Settings) -> Scenario:
+        if len(settings) > _MOST_SETTINGS:
+            raise LabError(f"{len(settings)} settings are more than {_MOST_SETTINGS}")
+        return catalogue.load(self.name, (*self.changes, *_words(settings)))
+
+    def _made(self, scenario: Scenario, stop: threading.Event) -> KeptRun:
+        self._count += 1
+        folder = self.space / str(self._count)
+        folder.mkdir()
+        options = RunOptions(folder, "sim", hurry=True, threads=threads_here())
+        check(options)
+        asked = False
+
+        def hear(_: Progress | None) -> None:
+            nonlocal asked
+            if stop.is_set() and not asked:
+                asked = True
+                raise KeyboardInterrupt
+
+        stages = Told(hear)
         try:
-            return JSONResponse(tuner.offer() if key is None else tuner.lever(key))
-        except LabError as error:
-            return JSONResponse({"error": told_in_a_line(error)}, 400)
+            code = simulate(scenario, options, stages, keeping(options, stages))
+            if code == INTERRUPTED and stop.is_set():
+                raise Overtaken("it was stopped")
+            return read_run(folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
-    async def tune(request: Request) -> Response:
-        heard = await said(request, _BYTES)
-        if isinstance(heard, Response):
-            return heard
-        settings = _settings(heard)
-        if settings is None:
-            tuner.stop()
-            return JSONResponse({})
-        trying = asyncio.create_task(asyncio.to_thread(tuner.tried, settings))
-        while not (await asyncio.wait([trying], timeout=_GONE_S))[0]:
-            if await request.is_disconnected():
-                tuner.stop()
-        try:
-            return JSONResponse(trying.result())
-        except LabError as error:
-            return JSONResponse({"error": told_in_a_line(error)}, 400)
+    def _told(self, run: KeptRun, settings: Settings) -> dict[str, Any]:
+        result, before = run.result, self.first.result
+        figures = [
+            [figure.name, figure.told(before), figure.told(result)]
+            for figure in FIGURES
+            if _differ(figure.of(before), figure.of(result))
+        ]
+        return {
+            "verdict": verdict(run),
+            "change": changed(self.first, run) if figures else "",
+            "figures": figures,
+            "cautions": [*remarks(result.scenario), *cautions(result)],
+            "command": self._command(settings),
+            **film(run),
+        }
 
-    return [Route("/tune", levers), Route("/tune", tune, methods=["POST"])]
-
-
-def told_in_a_line(error: LabError) -> str:
-    """What is wrong, and what to do."""
-    return " ".join(filter(None, (error.message, error.cure)))
+    def _command(self, settings: Settings) -> str:
+        words = ["closlab", "run", self.name, "--engine", "sim"]
+        for change in (*self.changes, *_words(settings)):
+            words += ["--set", change]
+        return shlex.join(words)
 
 
-def _settings(said: bytes) -> dict[str, str] | None:
-    """What a page wants to have tried; nothing: it wants what is tried to end."""
-    try:
-        told = json.loads(said)
-    except (ValueError, RecursionError):
-        return None
-    wanted = told.get("set") if isinstance(told, dict) else None
-    if not isinstance(wanted, dict):
-        return None
-    return {str(key): str(value) for key, value in wanted.items()}
+def _words(settings: Settings) -> list[str]:
+    return [f"{key}={value if value else 'null'}" for key, value in settings.items()]
+
+
+def _differ(before: float | None, now: float | None) -> bool:
+    if before is None or now is None:
+        return before is not now
+    return abs(now - before) > _HARDLY * max(abs(before), abs(now))
+
+
+def film(run: KeptRun) -> dict[str, Any]:
+    """A run as the page takes it: what stands still, and its snapshots."""
+    hub = recorded(scene_of(run), snapshots(run), _SNAPSHOTS)
+    frames = []
+    before: Frame | None = None
+    for frame in hub.since(0):
+        frames.append(frame.told(before))
+        before = frame
+    return {"scene": hub.scene.told(hub.hands, hub.room), "frames": frames}

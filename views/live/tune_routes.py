@@ -1,0 +1,86 @@
+"""A scenario that is tuned from its page: what of that is asked of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lab.errors import LabError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+Said = Callable[["Request", int], Awaitable["bytes | Response"]]
+"""What somebody who may says, in so many bytes at most; or what to answer instead."""
+
+_BYTES = 16 << 10
+_GONE_S = 0.5  # how soon it is noticed that who asked has gone
+
+
+class Tuner(Protocol):
+    """What a scenario is tuned by."""
+
+    def offer(self) -> dict[str, Any]:
+        """Its levers, and all there are."""
+
+    def lever(self, key: str) -> dict[str, Any]:
+        """Any of these. Raises a LabError."""
+
+    def tried(self, settings: dict[str, str]) -> dict[str, Any]:
+        """What becomes of it with these. Raises a LabError."""
+
+    def stop(self) -> None:
+        """End what is being tried."""
+
+
+def routes(tuner: Tuner, said: Said) -> list[Route]:
+    """What answers."""
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    async def levers(request: Request) -> Response:
+        key = request.query_params.get("key")
+        try:
+            return JSONResponse(tuner.offer() if key is None else tuner.lever(key))
+        except LabError as error:
+            return JSONResponse({"error": told_in_a_line(error)}, 400)
+
+    async def tune(request: Request) -> Response:
+        heard = await said(request, _BYTES)
+        if isinstance(heard, Response):
+            return heard
+        settings = _settings(heard)
+        if settings is None:
+            tuner.stop()
+            return JSONResponse({})
+        trying = asyncio.create_task(asyncio.to_thread(tuner.tried, settings))
+        while not (await asyncio.wait([trying], timeout=_GONE_S))[0]:
+            if await request.is_disconnected():
+                tuner.stop()
+        try:
+            return JSONResponse(trying.result())
+        except LabError as error:
+            return JSONResponse({"error": told_in_a_line(error)}, 400)
+
+    return [Route("/tune", levers), Route("/tune", tune, methods=["POST"])]
+
+
+def told_in_a_line(error: LabError) -> str:
+    """What is wrong, and what to do."""
+    return " ".join(filter(None, (error.message, error.cure)))
+
+
+def _settings(said: bytes) -> dict[str, str] | None:
+    """What a page wants to have tried; nothing: it wants what is tried to end."""
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+    wanted = told.get("set") if isinstance(told, dict) else None
+    if not isinstance(wanted, dict):
+        return None
+    return {str(key): str(value) for key, value in wanted.items()}
