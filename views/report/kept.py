@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import islice, pairwise, starmap, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ from topologies import Fabric, TopologyError
 from traffic.collectives import TrafficError, complaint
 
 Row = TypeVar("Row", bound=NamedTuple)
+Found = TypeVar("Found")
 _ROWS_AT_ONCE = 4096
 _MOST_DIGITS, _BEYOND = 20, 1 << 62
 _MOST_BYTES = 1 << 31
@@ -99,6 +100,19 @@ class KeptRun:
     def end_ns(self) -> int:
         """When it was over."""
         return max(1, self.result.duration_ns)
+
+
+def once(look: Callable[[KeptRun], Found]) -> Callable[[KeptRun], Found]:
+    """Have what is looked for in a run looked for once: it stays with the run."""
+
+    @wraps(look)
+    def looked(run: KeptRun) -> Found:
+        known: dict[object, Any] = run.__dict__.setdefault("_looked", {})
+        if look not in known:
+            known[look] = look(run)
+        return cast("Found", known[look])
+
+    return looked
 
 
 def read_run(folder: Path) -> KeptRun:

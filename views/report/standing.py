@@ -12,7 +12,7 @@ from itertools import islice
 
 from lab.results.causes import Held
 from lab.results.outcome import PauseNote
-from views.report.kept import KeptRun
+from views.report.kept import KeptRun, once
 
 NEAR_NS = 2_000  # what notes may be off by
 _ONE_NS = 50_000  # between two spans of one wave
@@ -45,6 +45,7 @@ class Row:
         return min(told) if told else min((begin for begin, _ in self.spans), default=float("inf"))
 
 
+@once
 def paused(run: KeptRun) -> list[Row]:
     """All directions that stood still, each below the one whose pause led to it."""
     totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}

@@ -20,7 +20,7 @@ import networkx as nx
 
 from lab.scenario.faults import cut_links
 from topologies import Link
-from views.report.kept import KeptFlow, KeptRun
+from views.report.kept import KeptFlow, KeptRun, once
 
 UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
 LATER = 1.15  # times the median work of a host, from which on others wait for it
@@ -60,6 +60,7 @@ def straggler(run: KeptRun) -> tuple[str, float] | None:
     return (host, most / usual) if usual and most / usual >= LATER else None
 
 
+@once
 def victims(run: KeptRun) -> list[KeptFlow]:
     """Messages that pauses for others held up, the worst first."""
     result = run.result
@@ -135,6 +136,7 @@ def _had_room(run: KeptRun, flow: KeptFlow) -> bool:
     return source != sink and all((used[way] or 0) < _ROOM for way in ways)
 
 
+@once
 def circle(run: KeptRun) -> list[str]:
     """Switches that waited for one another in a circle, where something was given up or is stuck;
     the first of them again at the end."""
