@@ -94,7 +94,9 @@ class Looker:
         links = {}
         for name, rate in self.rates.items():
             before = self._before.get(name, Note(0, name, 0, 0, 0, 0, 0))
-            note = now.get(name) or before._replace(queue_bytes=0)
+            note = now.get(name) or before
+            if note is before and before.queue_bytes:
+                note = before._replace(queue_bytes=0)
             carried, stood = note.bytes - before.bytes, note.paused_ns - before.paused_ns
             links[name] = Way(
                 note.queue_bytes,

@@ -202,11 +202,11 @@ class Hub:
         return detach
 
 
-def recorded(scene: Scene, snapshots: Iterable[Snapshot], most: int = _MOST_SNAPSHOTS) -> Hub:
+def recorded(scene: Scene, snapshots: Iterable[Snapshot]) -> Hub:
     """A hub of a run that is over: as many of its snapshots as there is room for, evenly."""
     hub = Hub(scene)
     found = list(snapshots)
-    stride = max(1, -(-len(found) // min(most, hub.room)))
+    stride = max(1, -(-len(found) // hub.room))
     events: list[Happening] = []
     for number, snapshot in enumerate(found, 1):
         events += snapshot.events

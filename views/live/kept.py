@@ -16,16 +16,19 @@ from views.report.steps import steps
 _MOST_MESSAGES = 64
 
 
-def snapshots(run: KeptRun, every_ns: int = 1) -> Iterator[Snapshot]:
-    """A snapshot whenever something was noted, but not sooner than so much after the one before."""
+def snapshots(run: KeptRun, every_ns: int = 1, most: int = 0) -> Iterator[Snapshot]:
+    """A snapshot whenever something was noted, but not sooner than so much after the one before,
+    and not many more than so many in all, evenly."""
+    stride = -(-len({note.time_ns for note in run.notes}) // most) if most else 1
     looker = Looker(rates(run))
     messages = _Course(run.flows)
     events = _events(run)
     latest: dict[str, Note] = {}
     at_ns = 0
-    for time_ns, notes in groupby(run.notes, key=lambda note: note.time_ns):
+    by_time = groupby(run.notes, key=lambda note: note.time_ns)
+    for number, (time_ns, notes) in enumerate(by_time, 1):
         latest |= {note.link: note for note in notes}
-        if time_ns < at_ns + every_ns:
+        if time_ns < at_ns + every_ns or number % stride:
             continue
         now = (n if n.time_ns == time_ns else n._replace(queue_bytes=0) for n in latest.values())
         seen = [e for e in events if at_ns < e.time_ns <= time_ns or (at_ns == e.time_ns == 0)]

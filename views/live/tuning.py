@@ -157,7 +157,7 @@ def _differ(before: float | None, now: float | None) -> bool:
 
 def film(run: KeptRun) -> dict[str, Any]:
     """A run as the page takes it: what stands still, and its snapshots."""
-    hub = recorded(scene_of(run), snapshots(run), _SNAPSHOTS)
+    hub = recorded(scene_of(run), snapshots(run, most=_SNAPSHOTS))
     frames = []
     before: Frame | None = None
     for frame in hub.since(0):
