@@ -68,6 +68,17 @@ def test_runs_are_told_with_what_was_changed(runs: Path) -> None:
     assert by_name["hello-20200101-000000"]["what"].startswith("no run")
 
 
+@pytest.mark.parametrize("date", ["", "yesterday", "2026-114222.0:31:42Z", "0001-01-01T00:00:00Z"])
+def test_a_date_that_is_none_is_that_of_the_folder(runs: Path, tmp_path: Path, date: str) -> None:
+    shutil.copytree(runs / "mine", tmp_path / "mine")
+    kept = json.loads((tmp_path / "mine" / "result.json").read_text())
+    kept["provenance"]["date"] = date
+    (tmp_path / "mine" / "result.json").write_text(json.dumps(kept))
+    (told,) = json.loads(closlab("runs", str(tmp_path), "--json").stdout)
+    assert told["what"].startswith("hello, simulated")
+    assert re.fullmatch(r"\d+-\d\d-\d\d \d\d:\d\d", told["when"])
+
+
 def test_the_index_leads_to_the_reports(runs: Path) -> None:
     assert closlab("runs", str(runs), "--html").returncode == 0
     links = re.findall(r'href="([^"]+)"', (runs / "index.html").read_text())

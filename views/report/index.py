@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -58,8 +59,8 @@ class Entry:
         if self.run is None:
             return (self.folder.name, when, self._other(), "", *("" for _ in _TOLD), "")
         result = self.run.result
-        made = result.provenance.get("date")
-        if made:
+        made = result.provenance.get("date", "")
+        with suppress(ValueError, OverflowError):  # of one that somebody changed
             began = datetime.strptime(made, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
             when = began.astimezone().strftime("%Y-%m-%d %H:%M")
         engine = "simulated" if result.engine == "sim" else f"Mininet, {result.switch}"
