@@ -30,10 +30,11 @@ NAMES = {
     "lossy-link": ("lost (at random)", "The message slowed most"),
     "pfc-storm": ("A pause storm from h1", "22 link directions"),
     "noisy-neighbour": ("h4, h6 and h8 filled the link to h2",),
-    "north-south": ("no room in the shared buffer of leaf1",),
+    "north-south": ("no room in the shared buffer, mostly of leaf1",),
     "path-health": ("on leaf1-spine3, which loses 20 %",),
     "pfc-or-trim": ("beside it, h8 to h2 took 1.01 times as long",),
-    "spray-permutation": ("No: ", "an even share is 25 %"),
+    "spray-permutation": ("Not quite, and nobody suffered: ", "an even share is 25 %"),
+    "two-fabrics": ("Queues were long in many places",),
     "straggler": ("All wait for h6", "2 times as long as a typical host"),
     "training-gpt3": (
         "Job 'scattered'",

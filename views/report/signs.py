@@ -67,8 +67,10 @@ def _links(run: KeptRun) -> Iterator[Sign]:
     for fault in scenario.faults:
         if fault.link and fault.at_ns < run.end_ns and fault.action in _SPOILS:
             (slow if fault.action == "slow" else bad).add(fault.link)
+    queued = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
     for link in run.fabric.links:
-        where = link.up if link.joins_switches else str(link.a)
+        worse = max(link.directions, key=lambda way: queued.get(way, 0))
+        where = worse if link.joins_switches else str(link.a)
         if link.name in bad:
             yield Sign(where, BAD)
         elif link.name in slow:

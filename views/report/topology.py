@@ -471,8 +471,11 @@ def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) ->
         name = f"plane {plane + 1}" if fabric.is_spread else ("back end", "front end")[plane]
         upper = [each for each in switches if places[each][1] == highest]
         row = sum(y == highest for _, y in places.values())
-        if _label(upper[0], WIDTH / row, places) != upper[0].name:
-            name += f": {min(upper)} to {max(upper).number}"
+        named = f"{name}: {min(upper)} to {max(upper).number}"
+        if _label(upper[0], WIDTH / row, places) != upper[0].name and (
+            ROOM * width_of(named) < max(top) - min(top)
+        ):
+            name = named
         middle = (min(top) + max(top)) / 2
         drawing.text(middle, 11, name, text_anchor="middle", class_="tick halo")
         if plane:

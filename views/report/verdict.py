@@ -43,6 +43,7 @@ _PLACED = {
 }  # fmt: skip
 _MANY = 3  # senders of one receiver; messages; times as many packets
 _FEW = 2  # messages that had nothing to do with the rest
+_LATE = 2.0  # times as long as alone, which no delay of a cable explains
 _HARDLY_SENT = 0.6  # of the time that messages take alone, in which their bytes are sent
 _MOSTLY = 0.6  # of the packets lost
 _EXPLAINS = 0.6  # of how much slower a message was: so far above its even share was its way
@@ -218,8 +219,9 @@ def _reason(run: KeptRun, why: str) -> str:
         return f"on {names}, which {lose} {percent(least) if least < 1 else 'everything'}"
     downs = [worded(each) for each in faults if each.action == "down"]
     if why in _OF_MEMORY and run.result.drops.by_switch:
-        switch, _ = max(run.result.drops.by_switch.items(), key=lambda each: each[1])
-        return f"{REASONS[why]} of {switch}"
+        at = run.result.drops.by_switch
+        switch = max(at, key=lambda name: at[name])
+        return f"{REASONS[why]}, {'mostly ' * (sum(n > 0 for n in at.values()) > 1)}of {switch}"
     is_of_these = why in ("link_cut", "port_down", "no_next_hop") and 0 < len(downs) <= _MANY
     return f"{REASONS.get(why, why)}{f': {listed(downs)}' if is_of_these else ''}"
 
@@ -404,7 +406,9 @@ def _small(run: KeptRun) -> str:
         if flow.slowdown and flow.fct_ns
     ]
     sent_ns = sum(count for count, _ in took) * 8 / run.result.scenario.link.rate_gbps
-    if not took or sent_ns > _HARDLY_SENT * sum(alone for _, alone in took):
+    slow = run.result.flows.slowdown
+    is_late = slow is not None and slow.max > _LATE
+    if not took or is_late or sent_ns > _HARDLY_SENT * sum(alone for _, alone in took):
         return ""
     usual = median(count for count, _ in took)
     return f"Its messages are small, half of them {size(usual)} or less, so that delays count"
@@ -458,6 +462,8 @@ def _balance(run: KeptRun) -> str:
     if worst.excess < UNEVEN:
         even = f"Yes: no switch sent more than {percent(worst.share)} of what went up by one way"
         return f"{even}, where an even share is {percent(1 / worst.ways)}; {_price(run)}."
+    if not _slowed(run):
+        return f"Not quite, and nobody suffered: {_said_of(worst)}; {_price(run)}."
     return f"No: {_preferred(run) or _said_of(worst)}; {_price(run)}."
 
 
