@@ -1,11 +1,17 @@
 """A report's first sentence: of every scenario that ships it names who suffers, and why."""
 
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import closlab as closlab_api
+from lab.engines import RunOptions
+from lab.runs.lots import drawn
+from lab.runs.run import run_quietly
 from lab.scenario import catalogue, shipped
 from lab.scenario.questions import Question
 from tests.lab.conftest import closlab
@@ -77,6 +83,26 @@ def test_what_is_asked_is_answered_first(tmp_path: Path) -> None:
         words = run.result.scenario.question.words  # type: ignore[union-attr]
         page = write_report(run.folder).read_text()
         assert page.index(f'class="question">{words}') < page.index('class="story verdict')
+
+
+BY_NIGHT = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 100))
+
+
+@pytest.mark.parametrize("seed", [*range(8), *BY_NIGHT])
+def test_any_run_answers_any_question(seed: int, tmp_path: Path) -> None:
+    """In a sentence; and its page, with steps, chains and rows, can be written."""
+    case = drawn(9_100_000 + seed, tmp_path)
+    options = RunOptions(tmp_path / "run", "sim")
+    options.out.mkdir()
+    run_quietly(case.scenario, options, Console(quiet=True))
+    run = read_run(options.out)
+    for question in (None, *Question):
+        scenario = run.result.scenario.model_copy(update={"question": question})
+        asked = replace(run, result=run.result.model_copy(update={"scenario": scenario}))
+        said = verdict(asked)
+        assert said.endswith("."), said
+        assert not re.search(r"  |None|nan|\.\.|: \.|, \.", said), said
+    assert "story verdict" in write_report(options.out).read_text()
 
 
 def test_every_scenario_asks_something() -> None:

@@ -31,6 +31,7 @@ _ENDS = "a run's own"
 LEFT_OUT = {
     "name": _ENDS,
     "about": _ENDS,
+    "question": "what a report answers first: tests/lab/test_verdict.py asks all of each run",
     "limit_ns": _ENDS,
     "measures.flows": _KEPT,
     "measures.series": _KEPT,
