@@ -188,9 +188,13 @@ def heading(level: int, text: str) -> str:
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph; no number of it is parted from its unit."""
-    whole = _BEFORE_UNITS.sub("\N{NO-BREAK SPACE}", escape(text))
-    return f'<p class="{kind}">{whole}</p>' if kind else f"<p>{whole}</p>"
+    """A paragraph."""
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def undivided(text: str) -> str:
+    """A text in large letters, no number of which is parted from its unit."""
+    return _BEFORE_UNITS.sub("\N{NO-BREAK SPACE}", text)
 
 
 def listing(said: Iterable[str]) -> str:

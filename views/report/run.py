@@ -80,7 +80,8 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     suspicious = not result.fidelity.ok or result.ended or doubts or result.flows.failed
     if scenario.question:
         yield page.paragraph(scenario.question.words, "question")
-    yield page.paragraph(told, "story verdict warning" if suspicious else "story verdict")
+    kind = "story verdict warning" if suspicious else "story verdict"
+    yield page.paragraph(page.undivided(told), kind)
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     yield from map(_why, read_causes(run.folder))
