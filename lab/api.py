@@ -31,7 +31,7 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.machine.scratch import kept_by_us
-from lab.progress import Hear, Progress, Told
+from lab.progress import Progress, Told, until
 from lab.results.causes import Why, write_causes
 from lab.results.cautions import cautions
 from lab.results.outcome import Note
@@ -282,7 +282,7 @@ def run(
         p4=None if p4 is None else Path(p4),
         threads=threads_here(),
     )
-    hear = _hearer(progress, cancel)
+    hear = until(cancel, progress)
     try:
         check(options)
         with alone_in(folder):
@@ -384,7 +384,7 @@ def sweep(
     folder, holds = _folder(out)
     grid = sweeps.lay_out(lambda every: _read(scenario, every), changes, varied, folder, engine)
     check(RunOptions(out=folder, engine=engine))
-    made = sweeps.make(grid, processes, Told(_hearer(progress, cancel)))
+    made = sweeps.make(grid, processes, Told(until(cancel, progress)))
     if not made.is_whole:
         if _is_set(cancel):
             raise Cancelled(
@@ -522,20 +522,6 @@ def _folder(out: str | Path | None) -> tuple[Path, object]:
         return writable(Path(out)), None
     held = kept_by_us()
     return Path(held.name), held
-
-
-def _hearer(progress: Callable[[Progress], object] | None, cancel: threading.Event | None) -> Hear:
-    asked = False
-
-    def hear(now: Progress | None) -> None:
-        nonlocal asked
-        if not asked and _is_set(cancel):
-            asked = True  # once, or nothing could be concluded
-            raise KeyboardInterrupt  # what engines know
-        if progress is not None and now is not None:
-            progress(now)
-
-    return hear
 
 
 def _is_set(cancel: threading.Event | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,6 +96,21 @@ class Progress(NamedTuple):
 
 Hear = Callable[[Progress | None], object]
 """Who is told; None: nothing is new. It may break off what it is told of by a KeyboardInterrupt."""
+
+
+def until(cancel: threading.Event | None, progress: Callable[[Progress], object] | None) -> Hear:
+    """Tell somebody how far it is, if somebody is to be told, until it is cancelled."""
+    asked = False
+
+    def hear(now: Progress | None) -> None:
+        nonlocal asked
+        if not asked and cancel is not None and cancel.is_set():
+            asked = True  # once, or nothing could be concluded
+            raise KeyboardInterrupt  # what engines know
+        if progress is not None and now is not None:
+            progress(now)
+
+    return hear
 
 
 class Told(Stages):

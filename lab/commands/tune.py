@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
 from lab.commands.options import Changes, Name, PagePort
-from lab.machine.scratch import kept_by_us
+from lab.machine.scratch import scratch
 from lab.progress import Stages
 from views.live import server
 from views.live.hub import recorded
@@ -19,8 +18,8 @@ from views.live.tuning import Tuning
 def command(scenario: Name, changes: Changes = None, port: PagePort = 0) -> None:
     """Turn a scenario's keys in the browser, and see at once what that does. Ends with Ctrl-C."""
     server.require()
-    with kept_by_us() as space:
-        tuning = Tuning(scenario, tuple(changes or ()), Path(space))
+    with scratch() as space:
+        tuning = Tuning(scenario, tuple(changes or ()), space)
         with Stages(Console(stderr=True))("Simulating it as it is"):
             run = tuning.begin()
         hub = recorded(scene_of(run), snapshots(run))

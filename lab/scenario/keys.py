@@ -86,7 +86,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def nearest_key(place: str, known: Iterable[str]) -> str:
     """The same for a key: of those beside it, or all of these if none is like it."""
     section, _, last = place.rpartition(".")
-    within = _ENTRY.sub("[]", section)
+    within = without_numbers(section)
     beside = list(
         dict.fromkeys(name.rpartition(".")[2] for name in known if _section(name) == within)
     )
@@ -95,6 +95,11 @@ def nearest_key(place: str, known: Iterable[str]) -> str:
         return f"; did you mean '{section}.{near[0]}'?" if section else nearest(last, near)
     is_short = section and 0 < len(beside) <= _MOST_TOLD
     return f"; {section} has {', '.join(beside)}" if is_short else ""
+
+
+def without_numbers(place: str) -> str:
+    """An entry of a list as its key: ``faults.0.link`` is ``faults[].link``."""
+    return _ENTRY.sub("[]", place)
 
 
 def _section(name: str) -> str:

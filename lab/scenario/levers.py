@@ -15,7 +15,7 @@ import yaml
 
 from lab.errors import ScenarioError
 from lab.scenario import model
-from lab.scenario.keys import Key, Values, nearest_key
+from lab.scenario.keys import Key, Values, nearest_key, without_numbers
 from lab.scenario.model import Scenario
 from params.units import written
 
@@ -56,13 +56,14 @@ def levers(scenario: Scenario) -> list[Lever]:
     ]
     own = [key for key in said if not key.startswith(_LATER)][:_MOST_OWN]
     names = dict.fromkeys((*own, *_TUNED, *(key for key in said if key.startswith(_LATER))))
-    made = (_made(scenario, name) for name in names)
+    content = scenario.model_dump(mode="json")
+    made = (_made(scenario, content, name) for name in names)
     return [each for each in made if each and each.stops]
 
 
 def lever(scenario: Scenario, key: str) -> Lever:
     """Any of them by its key."""
-    made = _made(scenario, key)
+    made = _made(scenario, scenario.model_dump(mode="json"), key)
     if made is None:
         raise ScenarioError(
             f"'{key}' is no single value of this scenario"
@@ -85,15 +86,14 @@ def _fits(scenario: Scenario, key: Key) -> bool:
     return kind == key.kind
 
 
-def _made(scenario: Scenario, name: str) -> Lever | None:
-    general = ".".join("[]" if part.isdigit() else part for part in name.split("."))
-    general = general.replace(".[]", "[]")
+def _made(scenario: Scenario, content: dict[str, Any], name: str) -> Lever | None:
+    general = without_numbers(name)
     known = (key for key in model.all_keys() if key.name == general and not key.is_section)
     key = next((key for key in known if _fits(scenario, key)), None)
     if key is None:
         return None
     try:
-        now = _value(scenario.model_dump(mode="json"), name)
+        now = _value(content, name)
     except IndexError:
         return None
     if isinstance(now, dict | list):

@@ -17,7 +17,7 @@ from typing import Any
 from lab.engines import RunOptions
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
-from lab.progress import Progress, Told
+from lab.progress import Told, until
 from lab.results.cautions import cautions
 from lab.runs.run import INTERRUPTED, check, keeping, simulate
 from lab.scenario import catalogue
@@ -62,7 +62,7 @@ class Tuning:
     def offer(self) -> dict[str, Any]:
         """What can be turned, and every key that there is."""
         scenario = self.first.result.scenario
-        own = catalogue.load(self.name, self.changes)
+        own = self._scenario({})  # which tells what it says itself from what is so anyway
         return {
             "levers": [asdict(each) for each in levers(own)],
             "keys": [[key.name, key.about] for key in offered(scenario)],
@@ -104,15 +104,7 @@ class Tuning:
         folder.mkdir()
         options = RunOptions(folder, "sim", hurry=True, threads=threads_here())
         check(options)
-        asked = False
-
-        def hear(_: Progress | None) -> None:
-            nonlocal asked
-            if stop.is_set() and not asked:
-                asked = True
-                raise KeyboardInterrupt
-
-        stages = Told(hear)
+        stages = Told(until(stop, None))
         try:
             code = simulate(scenario, options, stages, keeping(options, stages))
             if code == INTERRUPTED and stop.is_set():

@@ -29,7 +29,21 @@ def chains(run: KeptRun) -> dict[str, Chain]:
     """By direction that stood still."""
     rows = {row.name: row for row in paused(run)}
     ways = {name: _followed(rows, name) for name in rows}
-    return {name: _chain(run, rows, ways, name) for name in rows}
+    before: dict[str, list[str]] = {name: [] for name in rows}  # whom each held up
+    for name, way in ways.items():
+        for each in dict.fromkeys(way[1:]):
+            before[each].append(name)
+    fullest = _fullest(run)
+    return {name: _chain(run, rows[name], ways[name], before[name], fullest) for name in rows}
+
+
+def _fullest(run: KeptRun) -> dict[str, tuple[int, str]]:
+    """By node: the longest queue before any of its links, and before which."""
+    found: dict[str, tuple[int, str]] = {}
+    for use in run.result.links:
+        node = use.name.partition(">")[0]
+        found[node] = max(found.get(node, (0, "")), (use.max_queue_bytes or 0, use.name))
+    return found
 
 
 def _next(row: Row) -> str:
@@ -48,19 +62,23 @@ def _followed(rows: Mapping[str, Row], name: str) -> tuple[str, ...]:
 
 
 def _chain(
-    run: KeptRun, rows: Mapping[str, Row], ways: Mapping[str, Sequence[str]], name: str
+    run: KeptRun,
+    row: Row,
+    way: Sequence[str],
+    before: Sequence[str],
+    fullest: Mapping[str, tuple[int, str]],
 ) -> Chain:
-    row, way = rows[name], ways[name]
     stood = min(row.stood_ns, run.end_ns)
-    begun = f"{name} stood still for {duration(stood)}, {percent(stood / run.end_ns)} of the run"
+    begun = (
+        f"{row.name} stood still for {duration(stood)}, {percent(stood / run.end_ns)} of the run"
+    )
     because = "".join(f", because {each} did" for each in way[1:])
-    before = [each for each, its in ways.items() if name in its[1:]]
     held = f" It held up {_named(before)}." if before else ""
-    links = (*way, *before)
-    return Chain(f"{begun}{because}{_root(run, way)}.{held}", tuple(dict.fromkeys(links)))
+    links = dict.fromkeys((*way, *before))
+    return Chain(f"{begun}{because}{_root(run, way, fullest)}.{held}", tuple(links))
 
 
-def _root(run: KeptRun, way: Sequence[str]) -> str:
+def _root(run: KeptRun, way: Sequence[str], fullest: Mapping[str, tuple[int, str]]) -> str:
     """What the last of them stood still because of."""
     last = way[-1]
     if last in way[:-1]:
@@ -70,12 +88,7 @@ def _root(run: KeptRun, way: Sequence[str]) -> str:
         return f", because {switch}'s adapter sent pause frames without need"
     if run.fabric.node(switch) in run.fabric.hosts:
         return f", because {switch} took less than came"
-    waited = [
-        (use.max_queue_bytes or 0, use.name)
-        for use in run.result.links
-        if use.name.partition(">")[0] == switch
-    ]
-    longest, full = max(waited, default=(0, ""))
+    longest, full = fullest.get(switch, (0, ""))
     return f", because {switch} was full: up to {size(longest)} waited before {full}"
 
 

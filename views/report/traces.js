@@ -14,7 +14,6 @@ for (const box of document.querySelectorAll(".traces")) {
     const [name, of] = ns >= 1e6 ? ["ms", 1e6] : ns >= 1e3 ? ["µs", 1e3] : ["ns", 1];
     return `${+(ns / of).toPrecision(6)} ${name}`;
   };
-  const ink = (name) => getComputedStyle(box).getPropertyValue(name);
   const wide = () => canvas.clientWidth - LEFT - 8;
   const x = (ns) => LEFT + (ns - from) / (to - from) * wide();
   const ns = (place) => from + (place - LEFT) / wide() * (to - from);
@@ -36,11 +35,13 @@ for (const box of document.querySelectorAll(".traces")) {
     pen.scale(ratio, ratio);
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
-    const by = step();
+    const style = getComputedStyle(box), by = step();
+    const [ink, faint, rule, paper] = ["--ink", "--faint", "--rule", "--paper"].map((name) => style.getPropertyValue(name));
+    const kinds = colours.map((name) => style.getPropertyValue(name));
     for (let at = Math.ceil(from / by) * by; at <= to; at += by) {
-      pen.fillStyle = ink("--rule");
+      pen.fillStyle = rule;
       pen.fillRect(x(at), AXIS, 1, high);
-      pen.fillStyle = ink("--faint");
+      pen.fillStyle = faint;
       pen.fillText(inUnit(at), Math.min(x(at) + 3, width - 50), AXIS / 2);
     }
     const first = Math.floor(view.scrollTop / ROW);
@@ -51,22 +52,22 @@ for (const box of document.querySelectorAll(".traces")) {
         const begin = x(bars[i]), end = x(bars[i] + bars[i + 1]);
         if (end < LEFT || begin > width) continue;
         pen.globalAlpha = !found || found.has(bars[i + 2]) ? 1 : 0.18;
-        pen.fillStyle = ink(colours[bars[i + 3]]);
+        pen.fillStyle = kinds[bars[i + 3]];
         const left = Math.max(LEFT, begin), wideness = Math.max(1, Math.min(width, end) - left);
         pen.fillRect(left, y + 2, wideness > 3 ? wideness - 0.7 : wideness, BAR);
         const word = told.words[bars[i + 2]].split(",")[0];
         if (wideness > 6.2 * word.length + 6) {
-          pen.fillStyle = ink("--paper");
+          pen.fillStyle = paper;
           pen.fillText(word, left + 3, y + 2 + BAR / 2);
         }
       }
       pen.globalAlpha = 1;
-      pen.fillStyle = ink("--paper");
+      pen.fillStyle = paper;
       pen.fillRect(0, y, LEFT - 2, ROW);
-      pen.fillStyle = ink("--ink");
+      pen.fillStyle = ink;
       pen.fillText(name, 2, y + ROW / 2, LEFT - 6);
     }
-    pen.fillStyle = ink("--paper");
+    pen.fillStyle = paper;
     pen.fillRect(0, 0, LEFT - 2, AXIS);
     box.dataset.from = Math.round(from);
     box.dataset.to = Math.round(to);

@@ -347,7 +347,8 @@ def _bottleneck(run: KeptRun) -> str:
 def _full(run: KeptRun) -> str:
     """The ports that had more to send than they could, of those that the slowest message may have
     passed; of a run of which messages are not known, all."""
-    found, slowest = congested(run), _sufferer(run)
+    alike, slowest = congested(run), _sufferer(run)
+    found = alike
     if slowest is not None:
         ways = _ways(run, slowest)
         found = [each for each in found if each in ways]
@@ -355,8 +356,7 @@ def _full(run: KeptRun) -> str:
         return ""
     longest = next(use.max_queue_bytes or 0 for use in run.result.links if use.name == found[0])
     ports = "The bottleneck was" if len(found) == 1 else "Bottlenecks were"
-    alike = len(congested(run))
-    among = f", one of {alike} alike" if len(found) == 1 < alike else ""
+    among = f", one of {len(alike)} alike" if len(found) == 1 < len(alike) else ""
     return f"{ports} {listed(found)}{among}, where up to {size(longest)} waited"
 
 

@@ -41,6 +41,13 @@ let past = null;  // the directions and frames of what this is compared with
 const cell = (frame, direction, what) => frame.cells[direction * CELLS + what];
 const now = () => frames[at];
 
+function forget() {
+  frames = [];
+  for (const { item } of events) item.remove();
+  events = [];
+  at = -1;
+}
+
 function take(told) {
   const before = told.key ? null : frames[frames.length - 1];
   const cells = before ? before.cells.slice() : new Int32Array(size * CELLS);
@@ -330,7 +337,7 @@ function plot() {
 
 // Where there are more frames than one could tell apart, a point is the longest queue of several,
 // and the mean of their shares.
-function told(frames, ds, what, scale) {
+function course(frames, ds, what, scale) {
   const stride = Math.ceil(frames.length / MOST_POINTS);
   const points = Array.from({ length: Math.ceil(frames.length / stride) }, (_, i) => frames.slice(i * stride, (i + 1) * stride));
   const times = points.map((point) => point[point.length - 1].t);
@@ -349,8 +356,8 @@ function untilWhen() {
 function fill() {
   if (!charts.length || !frames.length) return;
   PLOTS.forEach(([, what, scale], number) => {
-    const mine = told(frames, chosen.map(({ d }) => d), what, scale);
-    const its = past && told(past.frames, chosen.map(({ d }) => past.directions.indexOf(scene.directions[d])), what, scale);
+    const mine = course(frames, chosen.map(({ d }) => d), what, scale);
+    const its = past && course(past.frames, chosen.map(({ d }) => past.directions.indexOf(scene.directions[d])), what, scale);
     charts[number].setData(its ? uPlot.join([mine, its]) : mine);
   });
 }
@@ -549,12 +556,7 @@ function listen() {
   const source = new EventSource("/frames");
   source.onmessage = ({ data }) => {
     const told = JSON.parse(data);
-    if (told.key) {
-      frames = [];
-      for (const { item } of events) item.remove();
-      events = [];
-      at = -1;
-    }
+    if (told.key) forget();
     take(told);
     if (!scene.replay) say("live", "live");
     if (!isStale) {
@@ -608,14 +610,11 @@ function exchange(found, its) {
   const names = chosen.map(({ d, series }) => [scene.directions[d], series]), was = now();
   const isAtEnd = !was || was.last;
   stage(found);
-  frames = [];
-  for (const { item } of events) item.remove();
-  events = [];
+  forget();
   longest = 1;
   its.forEach(take);
   chosen = names.map(([name, series]) => ({ d: scene.directions.indexOf(name), series })).filter(({ d }) => d >= 0);
   if (!isPlaying) setSpeeds();
-  at = -1;
   show(isAtEnd ? frames.length - 1 : placeOf(was.t));
   tellMarks();
   tellChosen();
