@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+ALPHAS = tuple(2.0 ** (code - 8) for code in range(16))  # by their codes
 _CHANCES = 0xFFFFFFFF  # what a switch draws is at most that
 
 
@@ -19,10 +19,9 @@ def chance_code(share: float) -> int:
 
 def alpha_code(alpha: float) -> int:
     """alpha as p4src/buffer.p4 takes it: 8 stands for 1, one more for the double."""
-    code = round(math.log2(alpha)) + 8 if 0 < alpha < math.inf else -1
-    if not 0 <= code <= 15 or alpha != 2.0 ** (code - 8):
+    if alpha not in ALPHAS:
         raise ValueError("it must be a power of two from 1/256 to 128")
-    return code
+    return ALPHAS.index(alpha)
 
 
 def _is_drawn(share: float) -> float:

@@ -17,6 +17,7 @@ from lab.errors import ScenarioError
 from lab.scenario import model
 from lab.scenario.keys import Key, Values, nearest_key, without_numbers
 from lab.scenario.model import Scenario
+from params.shares import ALPHAS
 from params.units import written
 
 _TUNED = (
@@ -30,7 +31,6 @@ _LATER = "link", "topology"  # of its own keys: what is turned less
 _MOST_OWN = 12  # of the scenario's own
 _DECADE = 1, 1.5, 2, 3, 5, 7
 _SHARES = 0, 0.001, 0.002, 0.005, *(n / 100 for n in (1, 2, 5, 10, 20, 30, 50, 70, 90)), 1
-_POWERS = range(-8, 8)  # of two, of which alpha may be one
 _USUAL = {"B": 100_000, "ns": 10_000}  # where nothing is given, and the key has no bounds
 _FEW = 16  # what is counted up to there is counted one by one
 
@@ -126,7 +126,7 @@ def _stops(key: Key, now: Any, text: str) -> Iterator[str]:
 def _numbers(values: Values, now: float | None) -> Iterator[float]:
     """What a number might be instead: more and less of it."""
     if values.is_power:
-        yield from (2.0**power for power in _POWERS)
+        yield from ALPHAS
         return
     if not values.is_whole and (values.least, values.most) == (0, 1):
         yield from _SHARES
