@@ -41,7 +41,7 @@ from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from params.quantity import percent, size
 from params.units import Size
-from views.report import Sweep
+from views.report.sweep import Sweep
 
 _BUSBW = "collective.busbw_gbps"
 _RATE_GBPS, _DELAY_NS, _MTU, _CHANNELS = 400, 500, 4096, 16

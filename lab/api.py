@@ -50,16 +50,9 @@ from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
 from views.live.outside import Outside
 from views.live.pace import nanoseconds, share_of
-from views.report import (
-    REPORT,
-    KeptRun,
-    find_runs,
-    read_run,
-    verdict,
-    write_comparison,
-    write_report,
-)
-from views.report import Comparison as Compared
+from views.report import REPORT, KeptRun, find_runs, read_run, verdict, write_report
+from views.report.compare import Comparison as Compared
+from views.report.compare import write_comparison
 from views.report.kept import KeptFlow
 
 _SNAPSHOTS = 100  # of a run that nothing holds up, unless asked for more or fewer

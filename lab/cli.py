@@ -59,6 +59,7 @@ COMMANDS = (
     "shims",
 )
 _COMPLETION = "_CLOSLAB_COMPLETE"  # by which a shell says that it asks
+_NEW_OBJECTS = 200_000  # after which garbage is looked for
 _RESERVE_BYTES = 8 << 20  # in which one is told that there is no more
 _TAKE_THEIR_WORDS = ("p4c", "switch", "stf", "bench")  # as they are: they are another tool's flags
 
@@ -133,8 +134,9 @@ def _title(name: str) -> str:
 
 
 def _all_is_read() -> None:
-    """Look for garbage again, and never in the code."""
+    """Look for garbage again, and never in the code; of what a command reads later, seldom."""
     gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, 20, 20)
     gc.enable()
 
 

@@ -56,6 +56,7 @@ _STRUCT = re.compile(r"struct (\w+) \{(.*?)\n?\}", re.DOTALL)
 _MEMBERS = re.compile(r"\s*(const char \*|struct \w+|\w+\b)\s*(.+)", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)(?:\[(\w+)\])?")
 _NAME = re.compile(r"\w+\s*$")
+_FUNCTION = re.compile(r"^(\w[\w ]*[ *])(\w+)\(([^;{]*)\)\s*[;{]", re.MULTILINE)
 
 
 class AbiError(AssertionError):
@@ -109,7 +110,9 @@ class Declarations:
 
     def signature(self, name: str) -> tuple[Any, list[Any]]:
         """What a function returns, and what it takes."""
-        result, taken = self._found(rf"^(\w[\w ]*[ *]){name}\(([^;{{]*)\)\s*[;{{]", f"{name}()")
+        if name not in self._functions:
+            raise AbiError(f"no header declares {name}()")
+        result, taken = self._functions[name]
         arguments = [] if taken == "void" else re.sub(r"\w+\[\w*\]", "*a", taken).split(",")
         return self._type(result), [self._type(_NAME.sub("", each)) for each in arguments]
 
@@ -126,6 +129,14 @@ class Declarations:
         if not (found := re.search(pattern, self._text, re.MULTILINE | re.DOTALL)):
             raise AbiError(f"no header declares {what}")
         return found.groups()
+
+    @cached_property
+    def _functions(self) -> dict[str, tuple[str, str]]:
+        """What each returns and takes, as it is first said."""
+        said: dict[str, tuple[str, str]] = {}
+        for result, name, taken in _FUNCTION.findall(self._text):
+            said.setdefault(name, (result, taken))
+        return said
 
     @cached_property
     def _structs(self) -> dict[str, str]:

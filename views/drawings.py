@@ -19,7 +19,8 @@ from lab.api import run
 from lab.errors import LabError
 from lab.machine.scratch import scratch
 from lab.scenario import catalogue
-from views.report import Comparison, read_run
+from views.report import read_run
+from views.report.compare import Comparison
 from views.report.compare import figures_of as figures_beside
 from views.report.figures import figure, figures_of
 from views.report.svg import Drawing

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from lab.api import compare
 from lab.commands.options import Folders, Json, Out, make_out
-from views.report import Comparison
+from views.report.compare import Comparison
 
 _BORDER = 3  # of a table's column
 

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lab.progress import Stages
 from lab.results.outcome import Outcome
-from lab.results.snapshot import Snapshot
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
+
+if TYPE_CHECKING:
+    from lab.results.snapshot import Snapshot
 
 ENGINES = ("mininet", "sim")
 SWITCHES = ("soft", "bmv2")  # of the Mininet engine

@@ -154,10 +154,14 @@ def _kept(
     built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
     name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')), _our_compiler())}"
     texts = cache(compiled)
+
+    def place(path: Path, text: str) -> None:
+        path.write_bytes(_wherever(text.encode(), source))
+
     with building(source.name):
-        compiled_json = kept(f"{name}.json", lambda path: path.write_text(texts()[0]))
+        compiled_json = kept(f"{name}.placed.json", lambda path: place(path, texts()[0]))
         p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
-    built.json.write_bytes(_wherever(compiled_json.read_bytes(), source))
+    built.json.write_bytes(compiled_json.read_bytes())
     built.p4info.write_bytes(p4info.read_bytes())
     return built
 

@@ -35,7 +35,7 @@ from lab.machine.paths import writing_to
 from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness, slowness
 from lab.machine.standstill import telling_of_stopped
-from lab.machine.thrift import give_back
+from lab.machine.thrift import handed_out_bytes, resident_bytes
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import Outcome
@@ -56,7 +56,9 @@ _RUN_S = 120.0  # of a usual processor, after which a run hangs
 _REAL_S = 900.0  # after which one on Mininet does
 _TOLD = "ending.json"
 _FEW_BYTES = 2048  # a file may have on a disk that is full
-_GROWTH_BYTES = 32 << 20  # that a process may grow by once it is warm
+# What a process may have more once it is warm; what is resident counts what is free and kept as
+# well, which comes and goes.
+_GROWTH = {"memory_bytes": 32 << 20, "resident_bytes": 128 << 20, "objects": 400_000}
 _WARM = 60  # runs
 # Verdicts on messages that would have arrived later, or that settings alone keep from arriving.
 _TAKE_TIME = frozenset(("deadlock", "time-out", "nak", "moving", "resending", "due"))
@@ -598,22 +600,24 @@ class Belongings:
     """What a process has that it should give back; with a capsule's first process go all others."""
 
     descriptors: int
-    memory_bytes: int
+    memory_bytes: int  # handed out by its allocator
+    resident_bytes: int
+    objects: int  # Python's small ones
     children: int
 
     @classmethod
     def now(cls) -> Belongings:
-        """What this one has, what its allocator merely keeps given back."""
+        """What this one has."""
         gc.collect()
-        give_back()
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
         tasks = Path("/proc/self/task")
         children = "".join(
             (task / "children").read_text() for task in tasks.iterdir() if task.exists()
         )
         return cls(
             len([*Path("/proc/self/fd").iterdir()]),
-            pages * os.sysconf("SC_PAGE_SIZE"),
+            handed_out_bytes(),
+            resident_bytes(),
+            sys.getallocatedblocks(),
             len(children.split()),
         )
 
@@ -624,9 +628,10 @@ class Belongings:
         found = []
         if self.descriptors > before.descriptors:
             found.append(f"{self.descriptors - before.descriptors} descriptors are still open")
-        if was_warm and self.memory_bytes > before.memory_bytes + _GROWTH_BYTES:
-            grown = (self.memory_bytes - before.memory_bytes) / 1e6
-            found.append(f"the process has grown by {grown:.0f} MB")
+        for what, most in _GROWTH.items():
+            grown = getattr(self, what) - getattr(before, what)
+            if was_warm and grown > most:
+                found.append(f"the process has {grown:,} more {what.replace('_', ' ')}")
         if self.children > before.children:
             found.append(f"{self.children - before.children} processes are left")
         return found

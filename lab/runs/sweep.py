@@ -35,10 +35,10 @@ from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, clear, run_quietly
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
-from views.report import REPORT, Sweep, SweptRun, read_run, write_sweep
+from views.report import REPORT, read_run
 from views.report.again import closlab_of
 from views.report.numbers import FIGURES
-from views.report.sweep import Bounds, as_numbers
+from views.report.sweep import Bounds, Sweep, SweptRun, as_numbers, write_sweep
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 MOST_RUNS = 10_000

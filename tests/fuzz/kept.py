@@ -26,7 +26,8 @@ from rich.console import Console
 from lab.commands.frames import show_pcap
 from lab.errors import LabError
 from tests.fuzz.bytes import changed
-from views.report import Comparison, find_runs, write_comparison, write_report
+from views.report import find_runs, write_report
+from views.report.compare import Comparison, write_comparison
 
 CORPUS = Path(__file__).parent / "corpus"
 VALUES: tuple[Any, ...] = (

@@ -289,7 +289,7 @@ def test_leaks_are_told(tmp_path: Path) -> None:
         ballast = bytearray(60 << 20)
         ballast[::4096] = b"x" * len(ballast[::4096])
         told = Belongings.now().leaks(before)
-    assert len(told) == 2 and "descriptors" in told[0] and "grown" in told[1]
+    assert len(told) == 2 and "descriptors" in told[0] and "more memory bytes" in told[1]
     assert Belongings.now().leaks(before) == [] or len(ballast)
 
 

@@ -9,7 +9,8 @@ from lab.results.result import Result
 from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
-from views.report import Comparison, read_run, write_comparison, write_report
+from views.report import read_run, write_report
+from views.report.compare import Comparison, write_comparison
 
 SMALL = ("traffic.bytes=200KB", "int.share=0.1")
 NOTHING = "measures={flows: false, series: false, telemetry: false}"

@@ -15,8 +15,9 @@ from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.runs import provenance
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
-from views.report import Comparison, read_run, write_comparison, write_report
+from views.report import read_run, write_report
 from views.report.again import KEPT_AS, command
+from views.report.compare import Comparison, write_comparison
 
 SMALL = ("traffic.bytes=40KB", "traffic.senders=2")
 

@@ -20,10 +20,11 @@ from params.quantity import size
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
 from tests.lab.simulated import simulate
-from views.report import Comparison, compare, read_run, write_comparison, write_report
+from views.report import compare, read_run, write_report
 from views.report.buffers import buffer
 from views.report.climbing import climbing
 from views.report.cluster import cluster
+from views.report.compare import Comparison, write_comparison
 from views.report.figures import PICTURES, write_figure
 from views.report.palette import DAY, NIGHT, SERIES
 from views.report.plots import Limits, queues

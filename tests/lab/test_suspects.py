@@ -9,7 +9,8 @@ import pytest
 
 from params.quantity import size
 from tests.lab.simulated import simulate
-from views.report import Comparison, KeptRun, read_run
+from views.report import KeptRun, read_run
+from views.report.compare import Comparison
 from views.report.messages import messages
 from views.report.plots import Limits, balance, drops, queues, uplinks
 from views.report.suspects import circle, dead_cables, straggler, victims

@@ -25,9 +25,8 @@ from lab.scenario.model import Scenario
 from params.quantity import BYTES, PLAIN
 from tests.lab.conftest import closlab
 from tests.lab.pages import Page
-from views.report import Sweep, SweptRun, write_sweep
 from views.report.charts import Spread, lines
-from views.report.sweep import figures_of, read_sweep
+from views.report.sweep import Sweep, SweptRun, figures_of, read_sweep, write_sweep
 
 
 def table(folder: Path) -> list[dict[str, str]]:

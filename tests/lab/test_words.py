@@ -15,7 +15,7 @@ from lab.scenario import catalogue, glossary
 from lab.scenario.explain import explain
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.simulated import simulate
-from views.report import Comparison
+from views.report.compare import Comparison
 
 
 def test_the_page_of_words_is_what_the_command_line_tells() -> None:

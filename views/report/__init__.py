@@ -10,23 +10,16 @@ results make the same bytes.
 """
 
 from lab.results.result import REPORT
-from views.report.compare import Comparison, write_comparison
 from views.report.kept import KeptRun, find_runs, read_run
 from views.report.run import write_and_tell, write_report
-from views.report.sweep import Sweep, SweptRun, write_sweep
 from views.report.verdict import verdict
 
 __all__ = [
     "REPORT",
-    "Comparison",
     "KeptRun",
-    "Sweep",
-    "SweptRun",
     "find_runs",
     "read_run",
     "verdict",
     "write_and_tell",
-    "write_comparison",
     "write_report",
-    "write_sweep",
 ]

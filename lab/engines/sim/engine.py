@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controller import switch_plans
 from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
 from lab.engines.sim.control import SimulatedSwitches, lines_of
-from lab.engines.sim.gallery import Gallery
 from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
@@ -34,6 +34,9 @@ from lab.scenario.live_actions import ByHand
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
 from topologies import Node
+
+if TYPE_CHECKING:
+    from lab.engines.sim.gallery import Gallery
 
 _SLICE_EVENTS = 200_000  # a tenth of a second's work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
@@ -238,7 +241,11 @@ class _Course:
         self.by_hand: list[ByHand] = []
         self.looks: list[Look] = []
         self.has_stalled = False
-        self._audience = Gallery(audience, experiment, simulation) if audience else None
+        self._audience: Gallery | None = None
+        if audience:
+            from lab.engines.sim.gallery import Gallery  # which few runs have
+
+            self._audience = Gallery(audience, experiment, simulation)
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
