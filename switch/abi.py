@@ -22,6 +22,8 @@ import struct
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import wasm
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -164,7 +166,9 @@ class Library(c.CDLL):
     """A shared object whose functions are called as they are declared."""
 
     def __init__(self, path: Path, declared: Declarations) -> None:
-        super().__init__(str(path), use_errno=True)
+        # Where no library names those that it needs, they are found among all that is loaded.
+        mode = c.RTLD_GLOBAL if wasm.is_here() else c.DEFAULT_MODE
+        super().__init__(str(path), mode, use_errno=True)
         self._declared = declared
 
     def __getitem__(self, name: str) -> Any:

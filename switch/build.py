@@ -21,7 +21,8 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from .cache import Unbuildable, is_kept, kept
+from . import wasm
+from .cache import Unbuildable, is_kept, kept, kept_at
 
 RUNTIME = Path(__file__).parent / "rt"
 # What C outside of the run-time reads there.
@@ -80,6 +81,8 @@ def compiler() -> tuple[str, ...]:
 @cache
 def compiler_id() -> str:
     """What tells compilers, and the machines they compile for, apart."""
+    if wasm.is_target():
+        return wasm.TARGET
     command = compiler()
     path = shutil.which(command[0]) or command[0]
     stat = Path(path).resolve().stat()
@@ -98,13 +101,18 @@ def machine_flags() -> tuple[str, ...]:
 
 def flags() -> list[str]:
     """All compiler flags."""
+    if wasm.is_target():
+        return [*wasm.FLAGS]
     return [*CFLAGS, *machine_flags(), *shlex.split(os.environ.get(EXTRA_VARIABLE, ""))]
 
 
 @cache
 def runtime_sources() -> dict[str, bytes]:
     """The run-time's files by name."""
-    return {p.name: p.read_bytes() for p in sorted(RUNTIME.glob("*.[ch]"))}
+    files = sorted(RUNTIME.glob("*.[ch]"))
+    if wasm.is_target():
+        files = [p for p in files if p.suffix == ".h" or p.stem not in wasm.OF_A_KERNEL]
+    return {p.name: p.read_bytes() for p in files}
 
 
 def digest(*parts: bytes | str) -> str:
@@ -138,12 +146,15 @@ def compiled(
 
     def make(output: Path) -> None:
         units = [path for path in sources if path.suffix == ".c"]
-        if len(units) < 2:
+        if "-c" in words or (len(units) < 2 and not wasm.is_target()):
             return _compile([*chosen, *map(str, sources), *words], output)
         objects = [output.with_name(f"{number}.o") for number in range(len(units))]
         parts = [[*chosen, "-c", str(unit), *words] for unit in units]
         others = [path for path in sources if path.suffix != ".c"]
         _side_by_side(parts, objects, [unit.stat().st_size for unit in units])
+        if wasm.is_target():  # the others' functions are found as they are called
+            objects += [path for path in others if path.suffix == ".o"]
+            return _run(wasm.linking(objects), output)
         return _compile([*chosen, *map(str, (*objects, *others)), *words], output)
 
     return kept(name, make)
@@ -162,7 +173,11 @@ def _side_by_side(parts: list[list[str]], outputs: list[Path], sizes: list[int])
 
 
 def _compile(arguments: Sequence[str], output: Path) -> None:
-    command = [*compiler(), *arguments, "-o", str(output)]
+    _run(wasm.compiling(arguments) if wasm.is_target() else [*compiler(), *arguments], output)
+
+
+def _run(words: Sequence[str], output: Path) -> None:
+    command = [*words, "-o", str(output)]
     # Killed, it leaves its own files where they are found.
     told = os.environ | {"TMPDIR": str(output.parent)}
     done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
@@ -189,6 +204,8 @@ def runtime_ahead() -> None:
 
     What goes wrong with it is told to who asks.
     """
+    if wasm.is_here():
+        return
 
     def build() -> None:
         with suppress(Exception):
@@ -206,6 +223,8 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
     """
     told = _told(trace=trace, quickly=quickly)
     name = _program_name(source, told)
+    if there := kept_at(_linked(name)):
+        return there
     text = kept(f"{name}.c", lambda path: path.write_text(source))
     options = [*told, f"-I{RUNTIME}"]
     halves = {"-1": ["-DSW_HALF=1"], "-2": ["-DSW_HALF=2"]} if len(source) >= _LONG else {"": []}
@@ -225,6 +244,8 @@ def is_built(source: str) -> bool:
 
 def _told(*, trace: bool = False, quickly: bool = False) -> list[str]:
     """What the compiler is told of a program besides all flags."""
+    if wasm.is_target():
+        return ["-DSW_TRACING"] * trace
     return [*PROGRAM_FLAGS, *(["-DSW_TRACING"] * trace), *(_QUICKLY * quickly)]
 
 

@@ -88,13 +88,18 @@ def _tell(what: str) -> None:
         print(f"closlab: {what}", file=sys.stderr, flush=True)
 
 
+def _user() -> int:
+    """Who this process works for; in a browser's tab there is one user, and no such word for it."""
+    return os.geteuid() if hasattr(os, "geteuid") else os.getuid()
+
+
 def is_closed(folder: Path) -> bool:
     """Whether a folder is this user's own, and nobody else could ever write to it as it is."""
     try:
         found = folder.lstat()
     except FileNotFoundError:
         return False
-    is_mine = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+    is_mine = found.st_uid == _user() and not found.st_mode & _OTHERS_WRITE
     return stat.S_ISDIR(found.st_mode) and is_mine
 
 
@@ -113,7 +118,7 @@ def made_own(folder: Path) -> bool:
         raise
     try:
         found = os.fstat(held)
-        if found.st_uid != os.geteuid():
+        if found.st_uid != _user():
             return False
         if found.st_mode & _OTHERS_WRITE:
             os.fchmod(held, 0o700)
@@ -128,7 +133,7 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
     Nobody sees half of it: it is made in a folder of its own, whose other files go with that.
     Of several who want it at the same time one makes it, and the others wait.
     """
-    if (there := _kept(name)) is not None:
+    if (there := kept_at(name)) is not None:
         return there
     path = cache_dir() / name
     try:
@@ -143,11 +148,11 @@ def kept(name: str, make: Callable[[Path], object]) -> Path:
 
 def is_kept(name: str) -> bool:
     """Whether there is a file of that name, to be trusted."""
-    return _kept(name) is not None
+    return kept_at(name) is not None
 
 
-def _kept(name: str) -> Path | None:
-    """Where it is, asked once: others may be making it at this moment."""
+def kept_at(name: str) -> Path | None:
+    """Where it is, if it is there and to be trusted; others may be making it at this moment."""
     beside = os.environ.get(BESIDE_VARIABLE)
     folders = cache_dir(), *((Path(beside),) if beside else ())
     return next((folder / name for folder in folders if _is_own(folder / name)), None)
@@ -179,7 +184,7 @@ def _trim(base: Path, _when: int) -> None:
     """Remove what was left by makers that were killed, and what is used least; now and then."""
     held = os.open(base, _FOLDER)
     try:
-        if os.fstat(held).st_uid == os.geteuid():
+        if os.fstat(held).st_uid == _user():
             _trim_within(held)
     finally:
         os.close(held)
@@ -192,7 +197,7 @@ def _trim_within(base: int) -> None:
         with suppress(OSError):  # it is gone by now
             found = os.stat(name, dir_fd=base, follow_symlinks=False)
             unused_s = now - found.st_mtime
-            if found.st_uid != os.geteuid():
+            if found.st_uid != _user():
                 continue
             if _LEFT.fullmatch(name):
                 if unused_s > _ABANDONED_S:
@@ -246,7 +251,7 @@ def _is_own(path: Path) -> bool:
         return False
     except OSError as error:
         raise CacheError(path.parent, error.strerror or str(error)) from None
-    is_mine = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+    is_mine = found.st_uid == _user() and not found.st_mode & _OTHERS_WRITE
     if not (stat.S_ISREG(found.st_mode) and is_mine):
         return False
     if time.time() - found.st_mtime > _NOTED_S:

@@ -19,10 +19,8 @@ from rich.console import Console
 from controller import Policy
 from lab.commands.options import make_out
 from lab.engines import RunOptions
-from lab.engines.mininet.tap import conga_hint
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
-from lab.machine.lookout import lookout
 from lab.progress import Stages
 from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -35,7 +33,6 @@ from lab.runs.run import (
     check,
     clear,
     code_of,
-    emulate,
     save_making_room,
     simulate,
 )
@@ -149,6 +146,7 @@ def _run(
 
     def at_the_prompt(up: EmulatedFabric, experiment: Experiment, name: str) -> None:
         from lab.commands.prompt import prompt
+        from lab.machine.lookout import lookout
 
         since_ns = time.monotonic_ns()
         had_traffic = prompt(
@@ -169,6 +167,8 @@ def _run(
 
     if options.engine == "sim":
         return simulate(scenario, options, stages, concluded, before_eyes if page else None)
+    from lab.runs.emulate import emulate  # which brings what the simulator has no use for
+
     attend = at_the_prompt if options.prompt else None
     beside: Callable[[str], AbstractContextManager[object]] = nullcontext
     if page is not None:
@@ -212,6 +212,8 @@ def conclude(
     stages.console.print(verdict, style="bold", highlight=False, markup=False, soft_wrap=True)
     stages.console.print(f"All of it, with pictures: {report}", highlight=False, soft_wrap=True)
     if experiment.scenario.measures.pcap and experiment.settings.lb.policy is Policy.CONGA:
+        from lab.engines.mininet.tap import conga_hint
+
         captures = f"{options.out}/pcaps/FILE.pcap"
         stages.console.print(conga_hint(captures), highlight=False, soft_wrap=True)
     if is_json:

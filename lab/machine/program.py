@@ -159,7 +159,7 @@ def _kept(
         path.write_bytes(_wherever(text.encode(), source))
 
     with building(source.name):
-        compiled_json = kept(f"{name}.placed.json", lambda path: place(path, texts()[0]))
+        compiled_json = kept(f"placed-{name}.json", lambda path: place(path, texts()[0]))
         p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
     built.json.write_bytes(compiled_json.read_bytes())
     built.p4info.write_bytes(p4info.read_bytes())

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from switch.wasm import is_here
+
 LOOK_S = 0.5
 _MOST_WORDS = 60  # letters of a command that is shown
 _STOPPED = "T"
@@ -102,9 +104,9 @@ def telling_of_stopped(only: Collection[int] | None = None) -> Iterator[None]:
     """For as long as the context lasts, tell on standard error of processes that were stopped; of
     these alone, where they see to their own.
 
-    If somebody tells of them already, that is enough.
+    If somebody tells of them already, that is enough; and a browser's tab has no processes.
     """
-    if telling:
+    if telling or is_here():
         yield
         return
     over = threading.Event()

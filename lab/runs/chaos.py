@@ -41,7 +41,8 @@ from lab.results import conservation
 from lab.results.outcome import Outcome
 from lab.results.stalls import Stall, said
 from lab.runs import lots
-from lab.runs.run import emulate, keep
+from lab.runs.emulate import emulate
+from lab.runs.run import keep
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario

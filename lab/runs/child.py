@@ -33,7 +33,8 @@ from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
 from lab.machine.standstill import telling_of_stopped
 from lab.progress import Hear, Progress, Told
-from lab.runs.run import INTERRUPTED, KEPT, check, emulate, keeping
+from lab.runs.emulate import emulate
+from lab.runs.run import INTERRUPTED, KEPT, check, keeping
 from lab.scenario.model import Scenario
 
 _LOOK_S = 0.1  # between two looks at whether to go on

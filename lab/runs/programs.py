@@ -22,7 +22,8 @@ from lab.machine.paths import writable
 from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.results.outcome import SwitchCounts
-from lab.runs.run import check, emulate
+from lab.runs.emulate import emulate
+from lab.runs.run import check
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest

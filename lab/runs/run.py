@@ -5,27 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
-import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from lab.engines import ENGINES, SWITCHES, Audience, Engine, RunOptions
-from lab.engines.mininet.capsule import name_addresses, run_in_capsule
-from lab.engines.mininet.running import Registration
 from lab.engines.sim import engine as sim
-from lab.errors import LabError, RunError
+from lab.errors import RunError
 from lab.machine import tools
-from lab.machine.certificates import require_openssl
-from lab.machine.lookout import lookout
 from lab.machine.paths import writing_to
 from lab.machine.program import source_in
-from lab.machine.scratch import gone_at_our_end
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.causes import CAUSES
@@ -34,10 +24,6 @@ from lab.results.result import REPORT, RESULT, Result, assemble, save
 from lab.runs.provenance import provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario
-from topologies import TopologyError
-
-if TYPE_CHECKING:
-    from lab.engines.mininet.engine import EmulatedFabric
 
 Conclude = Callable[[Experiment, Outcome], int]
 
@@ -92,6 +78,8 @@ def check(options: RunOptions) -> None:
                     "BMv2 is not given certificates here", "Use --switch soft, or leave --tls out."
                 )
         if options.tls:
+            from lab.machine.certificates import require_openssl
+
             require_openssl()
 
 
@@ -173,7 +161,7 @@ def _leave_out_what_ships(options: RunOptions) -> None:
             (options.out / name).unlink(missing_ok=True)
 
 
-def _with_messages(experiment: Experiment) -> Experiment:
+def with_messages(experiment: Experiment) -> Experiment:
     """The same; a run of nothing would only seem to have gone well."""
     schedule = experiment.schedule
     if all(src == dst for src, dst in zip(schedule.src, schedule.dst, strict=True)):
@@ -194,143 +182,11 @@ def simulate(
     """Run a scenario in the simulator; the exit code."""
     try:
         with writing_to(options.out):
-            experiment = _with_messages(Experiment.of(scenario))
+            experiment = with_messages(Experiment.of(scenario))
             watching = audience and audience(experiment)
             return conclude(experiment, outcome_of(experiment, options, stages, watching))
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def emulate(
-    scenario: Scenario,
-    options: RunOptions,
-    stages: Stages,
-    conclude: Conclude,
-    fail: Callable[[LabError], object],
-    attend: Callable[[EmulatedFabric, Experiment, str], int | None] | None = None,
-    beside: Callable[[str], AbstractContextManager[object]] = nullcontext,
-) -> int:
-    """Run a scenario on Mininet, or let somebody attend to the fabric instead; the exit code.
-
-    All of it happens in another process, the first of a capsule, so what goes wrong there is told,
-    not raised; to attend may end with a code of its own. The process that calls this stays without
-    the network and mounts it had. What is to happen ``beside`` it, outside of the capsule, is given
-    the lab's name. A run that hurried and is not to be believed is done again.
-    """
-    if scenario.control.kind == "bgp":
-        tools.require_frr()
-        if options.switch != "soft":
-            raise RunError(
-                "BMv2 has no ports for a control plane of its own here",
-                "Use --switch soft, or --set control.kind=p4runtime.",
-            )
-    registration = Registration(scenario.name)
-    try:
-        with gone_at_our_end(registration.folder), beside(registration.name):
-            return run_in_capsule(
-                lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
-                registration.announce,
-            )
-    finally:
-        registration.withdraw()
-
-
-def _inside(
-    scenario: Scenario,
-    options: RunOptions,
-    stages: Stages,
-    conclude: Conclude,
-    fail: Callable[[LabError], object],
-    attend: Callable[[EmulatedFabric, Experiment, str], int | None] | None,
-    registration: Registration,
-) -> int:
-    """What a capsule's first process does, where Mininet is known to be."""
-    # With the capsule goes who would tidy up in it: this folder is seen to from outside.
-    tempfile.tempdir = str(registration.folder)
-    try:
-        with writing_to(options.out):
-            experiment = Experiment.of(scenario)
-            if attend is None:
-                experiment = _with_messages(experiment)
-            fabric = experiment.fabric
-            # Before there are hosts: they see what is mounted when they begin, and nothing later.
-            addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
-            name_addresses(addresses, registration.names)
-            if attend is not None:
-                with _up(experiment, options, stages, registration) as up:
-                    control = up.emulation.control
-                    code = attend(up, experiment, registration.name) or 0
-                    if control is not None:
-                        control.check()
-                    if died := lookout.befallen:
-                        raise RunError(died)
-                    return code
-            with _up(experiment, options, stages, registration) as up:
-                outcome = up.measure()
-            if up.hurries and not outcome.fidelity.ok and outcome.ended != INTERRUPTION:
-                why = (outcome.fidelity.note or "").partition(". ")[0]
-                stages.console.print(
-                    f"[yellow]T{why[1:]}[/]. Once more, in slower motion.",
-                    highlight=False,
-                    soft_wrap=True,
-                )
-                slower = replace(options, hurry=False)
-                with _up(experiment, slower, stages, registration) as up:
-                    outcome = _made_again(up.measure(), why)
-            return conclude(experiment, proved(experiment, outcome))
-    except LabError as error:
-        fail(error)
-        return 1
-    except TopologyError as error:
-        fail(RunError(f"the fabric could not be laid out: {error}"))
-        return 1
-    except KeyboardInterrupt:
-        stages.console.print("Everything is taken down.")
-        return INTERRUPTED
-
-
-def _made_again(outcome: Outcome, why: str) -> Outcome:
-    """A run that is believed tells why it was not the first."""
-    fidelity = outcome.fidelity
-    if not fidelity.ok:
-        return outcome
-    note = f"made again in slower motion, for in a hurry {why}"
-    return replace(outcome, fidelity=replace(fidelity, note=note))
-
-
-@contextmanager
-def _up(
-    experiment: Experiment, options: RunOptions, stages: Stages, registration: Registration
-) -> Iterator[EmulatedFabric]:
-    """Bring the fabric up, for who is inside as well as for others."""
-    from lab.engines.mininet.engine import bring_up
-    from lab.engines.mininet.hands import reachable
-
-    with lookout.watching(stages.warn), bring_up(experiment, options, stages) as up:
-        control = up.emulation.control
-        registration.furnish(
-            *up.emulation.whereabouts(),
-            _to_be_watched(up, experiment.scenario),
-            up.emulation.switches.setting.certificates,
-            control.pids if control else {},
-        )
-        up.emulation.journal.keep_in(registration.journal)
-        with reachable(up.hands, registration.folder):
-            try:
-                yield up
-            except RunError as error:
-                raise lookout.explained(error) or error from None
-
-
-def _to_be_watched(up: EmulatedFabric, scenario: Scenario) -> dict[str, object]:
-    """Where somebody who watches finds what."""
-    switches = up.emulation.switches
-    return {
-        "scenario": scenario.model_dump(mode="json", exclude_unset=True),
-        "record": str(switches.watch.path.absolute()),
-        "dilation": switches.setting.dilation,
-        "since_ns": time.monotonic_ns(),
-    }
 
 
 def save_making_room(

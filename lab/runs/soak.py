@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lab.engines import RunOptions
 from lab.results import conservation
 from lab.runs.chaos import Faults, a_fault, quiet
-from lab.runs.run import assembled, emulate
+from lab.runs.emulate import emulate
+from lab.runs.run import assembled
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 

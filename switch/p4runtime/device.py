@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,19 @@ log = logging.getLogger(__name__)
 
 SetRequest = p4r.SetForwardingPipelineConfigRequest
 GetRequest = p4r.GetForwardingPipelineConfigRequest
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What is wrong with a program that is built, as a request is told of it."""
+    try:
+        yield
+    except JsonError as error:
+        raise invalid(f"p4_device_config: {error}") from None
+    except Unbuildable as error:
+        raise precondition(str(error)) from None
+    except (BuildError, dp.DataplaneError) as error:
+        raise internal(f"the program could not be built: {error}") from None
 
 
 class _Saved:
@@ -127,14 +141,15 @@ class Device:
     async def build(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
         """Check a config and compile its program."""
         source = read_device_config(config.p4_device_config)
-        try:
+        with _refusals():
             program = await self._programs.load(source, trace=self._trace)
-        except JsonError as error:
-            raise invalid(f"p4_device_config: {error}") from None
-        except Unbuildable as error:
-            raise precondition(str(error)) from None
-        except (BuildError, dp.DataplaneError) as error:
-            raise internal(f"the program could not be built: {error}") from None
+        return Pipeline(config, program, self._names)
+
+    def build_now(self, config: p4r.ForwardingPipelineConfig, *, soon: bool) -> Pipeline:
+        """The same for who does nothing else meanwhile; ``soon`` is as `Program.load` has it."""
+        source = read_device_config(config.p4_device_config)
+        with _refusals():
+            program = dp.Program.load(source, trace=self._trace, soon=soon)
         return Pipeline(config, program, self._names)
 
     def commit(self, pipeline: Pipeline) -> None:

@@ -16,19 +16,15 @@ KEPT = 16
 class Programs:
     """The programs lately asked for by the switches of one process."""
 
-    def __init__(self, *, soon: bool = False) -> None:
-        self._soon = soon
+    def __init__(self) -> None:
         self._builds: dict[tuple[bytes, bool], asyncio.Task[dp.Program]] = {}
 
     async def load(self, source: bytes, *, trace: bool) -> dp.Program:
-        """Return the program of a BMv2 JSON, built in a thread if nobody asked for it before.
-
-        They are wanted ``soon`` as `Program.load` has it.
-        """
+        """Return the program of a BMv2 JSON, built in a thread if nobody asked for it before."""
         key = (source, trace)
         build = self._builds.get(key)
         if build is None or _failed(build):
-            loading = asyncio.to_thread(dp.Program.load, source, trace=trace, soon=self._soon)
+            loading = asyncio.to_thread(dp.Program.load, source, trace=trace)
             build = asyncio.create_task(loading)
             self._builds.pop(key, None)
             self._builds[key] = build

@@ -2,10 +2,24 @@
 #include "event.h"
 
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
+#ifdef __EMSCRIPTEN__
+#include <fcntl.h>
+#else
+#include <sys/eventfd.h>
+#endif
 
 #define EVENT_SKIP UINT32_MAX
+
+/* What a reader may sleep on; in a browser's tab nobody sleeps. */
+static int alarm_fd(void)
+{
+#ifdef __EMSCRIPTEN__
+    return open("/dev/null", O_RDWR | O_CLOEXEC);
+#else
+    return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+#endif
+}
 
 static size_t padded(size_t n) { return (n + 7) / 8 * 8; }
 
@@ -18,7 +32,7 @@ bool event_init(struct event_queue *q, size_t size, bool listen)
         return true;
     q->ring = malloc(size);
     q->size = size;
-    q->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    q->fd = alarm_fd();
     return q->ring && q->fd >= 0;
 }
 

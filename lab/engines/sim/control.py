@@ -8,9 +8,7 @@ plane itself.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol, Self
@@ -35,7 +33,6 @@ from switch.p4runtime.device import Device
 from switch.p4runtime.entities import Entities, Prepared
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.pipeline import Pipeline
-from switch.p4runtime.programs import Programs
 from topologies import Node
 
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
@@ -53,7 +50,6 @@ class SimulatedSwitches:
         cpu_port: int | None = None,
         soon: bool = False,
     ) -> None:
-        self._programs = Programs(soon=soon)
         self.json = program.json
         self._schema = _schema_of(program.p4info.read_text())
         self.planes: dict[Node, Dataplane] = {}
@@ -66,29 +62,17 @@ class SimulatedSwitches:
         text = program.json.read_bytes()
         bytearray(2 * len(text))  # or no memory is told here: protobuf does not look what it got
         config = p4r.ForwardingPipelineConfig(p4info=self._schema.p4info, p4_device_config=text)
-        loading = self._load(tuple(nodes), config, seed_of, cpu_port)
-        with ThreadPoolExecutor(1) as aside:  # a notebook's own thread has a loop already
-            try:
-                aside.submit(asyncio.run, loading).result()
-            except RequestError as error:  # of a program that was compiled a moment ago
-                raise RunError(
-                    str(error), "Allow it more memory (ulimit -v), or ask for fewer switches."
-                ) from None
-
-    async def _load(
-        self,
-        nodes: tuple[Node, ...],
-        config: p4r.ForwardingPipelineConfig,
-        seed_of: Callable[[Node], int],
-        cpu_port: int | None,
-    ) -> None:
-        for number, node in enumerate(nodes, 1):
-            self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
-            device = Device(number, self.planes[node], programs=self._programs)
-            self._devices[node] = device
-            # Built once: code and symbols are shared, state is not.
-            self._pipeline = self._pipeline or await device.build(config)
-            device.commit(self._pipeline)
+        try:
+            for number, node in enumerate(nodes, 1):
+                self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
+                device = self._devices[node] = Device(number, self.planes[node])
+                # Built once: code and symbols are shared, state is not.
+                self._pipeline = self._pipeline or device.build_now(config, soon=soon)
+                device.commit(self._pipeline)
+        except RequestError as error:  # of a program that was compiled a moment ago
+            raise RunError(
+                str(error), "Allow it more memory (ulimit -v), or ask for fewer switches."
+            ) from None
 
     def install(self, node: Node, plan: SwitchPlan) -> None:
         """Tell a switch everything it has to know and was not told before."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from lab.machine.building import building
 from switch import build
 from switch.abi import Declarations, Library
+from switch.native import runtime
 from traffic.endpoint import CORE
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
@@ -73,16 +74,17 @@ def library() -> Library:
     headers = [path for folder in folders for path in sorted(folder.glob("*.h"))]
     with building("the simulator"):
         output = _built(sources, headers)
+    runtime()
     return Library(output, DECLARED)
 
 
 def _built(sources: list[Path], headers: list[Path]) -> Path:
-    runtime = build.runtime_library()
+    linked_to = build.runtime_library()
     texts = (path.read_bytes() for path in dict.fromkeys((*sources, *headers)))
     includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]
     return build.compiled(
-        f"sim-{build.digest(runtime.name, *texts)}.so",
-        [*sources, runtime],
+        f"sim-{build.digest(linked_to.name, *texts)}.so",
+        [*sources, linked_to],
         [*includes, f"-I{build.RUNTIME}", "-lm", "-pthread"],
     )
 

@@ -136,7 +136,8 @@ struct channel {
     struct port_count in[CLASSES];
     struct net *net;
 };
-static_assert(offsetof(struct channel, left[3]) % 64 == 0 && offsetof(struct channel, in[3]) % 64 == 0,
+static_assert(sizeof(void *) < 8 || (offsetof(struct channel, left[3]) % 64 == 0 &&
+                                    offsetof(struct channel, in[3]) % 64 == 0),
               "the counts of data and of answers are on one line");
 
 struct net {

@@ -1,0 +1,80 @@
+"""C for a browser's tab: shared objects of WebAssembly, as Pyodide loads them.
+
+Nothing there compiles C. So what is to run there is built before, on a machine that has ``ziglang``
+(a package of Python's, in requirements-browser.lock), under the names that a tab will ask for: a
+name holds what a thing is made from and by, and where it was made makes no difference to it.
+
+    CLOSLAB_TARGET=wasm32    builds for a tab, whatever this machine is
+
+A library's missing functions are looked for among what is loaded, by their names, when they are
+first called. So what no simulator calls, sockets above all, may be missing for good.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from .cache import Unbuildable
+
+TARGET_VARIABLE = "CLOSLAB_TARGET"
+TARGET = "wasm32"
+FLAGS = (
+    *("-std=gnu11", "-O2", "-g0", "-fPIC", "-w"),
+    # What every browser has that can run Pyodide.
+    *("-target", "wasm32-emscripten"),
+    "-mcpu=generic+bulk_memory+sign_ext+mutable_globals+nontrapping_fptoint",
+)
+# The run-time's files that speak to a kernel, which a tab has not.
+OF_A_KERNEL = ("burst_send", "loop", "port_socket", "qdisc", "xdp_send")
+_LINKED = (
+    *("wasm-ld", "-shared", "--experimental-pic", "--unresolved-symbols=import-dynamic"),
+    *("--export-all", "--no-gc-sections", "-O2"),
+)
+# musl's headers for a machine of 32 bits whose time has 64, as Emscripten's library is; and the
+# compiler's own names for the types of sizes, which are to be the same as there.
+_HEADERS = ("riscv32-linux-musl", "generic-musl", "riscv-linux-any", "any-linux-any")
+_TYPES = (
+    *("-U__SIZE_TYPE__", "-D__SIZE_TYPE__=unsigned int"),
+    *("-U__PTRDIFF_TYPE__", "-D__PTRDIFF_TYPE__=int"),
+)
+
+
+def is_here() -> bool:
+    """Whether this is a tab."""
+    return sys.platform == "emscripten"
+
+
+def is_target() -> bool:
+    """Whether C is for one."""
+    return is_here() or os.environ.get(TARGET_VARIABLE) == TARGET
+
+
+def compiling(words: Sequence[str]) -> list[str]:
+    """The command that compiles, to be told what into."""
+    zig = _zig()
+    headers = [f"-isystem{zig / 'lib' / 'libc' / 'include' / name}" for name in _HEADERS]
+    return [sys.executable, "-m", "ziglang", "cc", "-nostdlibinc", *headers, *_TYPES, *words]
+
+
+def linking(objects: Sequence[Path]) -> list[str]:
+    """The command that links."""
+    _zig()
+    return [sys.executable, "-m", "ziglang", *_LINKED, *map(str, objects)]
+
+
+@cache
+def _zig() -> Path:
+    if is_here():
+        raise Unbuildable("a browser has no C compiler: only what was built before runs in it")
+    found = importlib.util.find_spec("ziglang")
+    if found is None or found.origin is None:
+        raise Unbuildable(
+            "C is compiled for browsers by ziglang, which is not here: "
+            ".venv/bin/pip install -r requirements-browser.lock"
+        )
+    return Path(found.origin).parent
