@@ -45,6 +45,7 @@ COMMANDS = (
     "lesson",
     "grade",
     "docs",
+    "playground",
     "enter",
     "exec",
     "mpirun",

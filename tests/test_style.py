@@ -26,6 +26,7 @@ ROOMS = {
     "lab.claims": {"traffic"},
     "course": {"compiler", "switch", "traffic"},
     "views.live": {"controller", "topologies", "traffic"},
+    "views.playground": {"switch"},
     "views.site": set(),
     "lab.api": set(),
     "views.drawings": set(),

@@ -32,7 +32,7 @@ from views.live import gnmi, metrics, tune_routes
 from views.live.hub import Frame, Hub
 from views.live.tune_routes import Tuner, told_in_a_line
 from views.report.moments import LOOKS
-from views.report.palette import DAY, NIGHT, variables
+from views.report.palette import sheet
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -250,13 +250,8 @@ class _Door:
 
 def _files() -> dict[str, tuple[bytes, str]]:
     """The page and what belongs to it, by path: nothing else is ever read from the disk."""
-    colours = (
-        f":root{{{variables(DAY)}}}\n@media (prefers-color-scheme:dark)"
-        f"{{:root:not([data-theme=day]){{{variables(NIGHT)}}}}}\n"
-        f":root[data-theme=night]{{{variables(NIGHT)}}}\n"
-    )
     found = {
-        "/colours.css": (colours.encode(), "text/css"),
+        "/colours.css": (sheet().encode(), "text/css"),
         "/looks.js": (LOOKS.encode(), "text/javascript"),
     }
     for path in sorted(PAGE.rglob("*")):

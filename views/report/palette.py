@@ -88,3 +88,12 @@ TEXTS = (INK, FAINT, PAUSE, MARK, DROP, VICTIM, STRAGGLER)
 def variables(colours: Mapping[str, str]) -> str:
     """The colours as a style sheet's variables."""
     return ";".join(f"--{name}:{colour}" for name, colour in colours.items())
+
+
+def sheet() -> str:
+    """A page's style sheet: as its reader prefers, or by day or night as its root says."""
+    return (
+        f":root{{{variables(DAY)}}}\n@media (prefers-color-scheme:dark)"
+        f"{{:root:not([data-theme=day]){{{variables(NIGHT)}}}}}\n"
+        f":root[data-theme=night]{{{variables(NIGHT)}}}\n"
+    )

@@ -69,16 +69,17 @@ class Snapshot(c.Structure):
 @cache
 def library() -> Library:
     """The simulator, linked to the switch's run-time."""
-    sources = [*sorted(FOLDER.glob("*.c")), *ENDPOINT_SOURCES]
-    folders = dict.fromkeys(source.parent for source in sources)
-    headers = [path for folder in folders for path in sorted(folder.glob("*.h"))]
     with building("the simulator"):
-        output = _built(sources, headers)
+        output = built()
     runtime()
     return Library(output, DECLARED)
 
 
-def _built(sources: list[Path], headers: list[Path]) -> Path:
+def built() -> Path:
+    """Its shared object, built if need be."""
+    sources = [*sorted(FOLDER.glob("*.c")), *ENDPOINT_SOURCES]
+    folders = dict.fromkeys(source.parent for source in sources)
+    headers = [path for folder in folders for path in sorted(folder.glob("*.h"))]
     linked_to = build.runtime_library()
     texts = (path.read_bytes() for path in dict.fromkeys((*sources, *headers)))
     includes = [f"-I{folder}" for folder in dict.fromkeys(path.parent for path in headers)]

@@ -1,0 +1,130 @@
+"""The page as somebody uses it, in a real browser."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.lab.browser import Browser, Tab, browser, needs_chromium
+from tests.playground.test_same_bytes import here
+from tests.waiting import LONG_S
+
+pytestmark = needs_chromium
+_LOADS_S = 3 * LONG_S
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *_: Any) -> None:
+        """Nobody is told."""
+
+
+@pytest.fixture(scope="module")
+def address(playground: Path) -> Iterator[str]:
+    files = functools.partial(_Files, directory=str(playground))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def said(tab: Tab) -> str:
+    return str(tab.js("(document.getElementById('progress') ?? {}).textContent ?? ''"))
+
+
+def opened(chromium: Browser, address: str, **asked: Any) -> Tab:
+    """The page, once it is ready; what is asked stands in its address."""
+    words = urlencode(asked, doseq=True)
+    tab = chromium.open(f"{address}#{words}" if asked else address)
+    tab.until("document.readyState === 'complete' && !document.querySelector('#run').disabled",
+              _LOADS_S)  # fmt: skip
+    return tab
+
+
+def ran(tab: Tab, times: int = 1) -> str:
+    """What is said when it has run; what is made for download meanwhile is kept."""
+    tab.js(
+        "if (!window.kept) { window.kept = []; const make = URL.createObjectURL;"
+        "URL.createObjectURL = (blob) => { kept.push(blob); return make.call(URL, blob); }; } 1"
+    )
+    tab.click("#run")
+    tab.until(
+        f"document.documentElement.dataset.ran === '{times}'"
+        " || document.querySelector('#progress').classList.contains('failed')",
+        _LOADS_S,
+    )
+    return said(tab)
+
+
+def file(tab: Tab, name: str) -> str:
+    """What is offered for download under that name."""
+    return str(
+        tab.js(
+            "kept.at([...document.querySelectorAll('#files a')]"
+            f".findIndex((a) => a.download === '{name}') - "
+            "document.querySelectorAll('#files a').length).text()"
+        )
+    )
+
+
+def test_a_link_is_opened_run_changed_and_reloaded(chromium: Browser, address: str) -> None:
+    tab = opened(chromium, address, scenario="hello", set=["seed=5"])
+    expected = here("hello", ["seed=5"])
+    assert tab.js("document.querySelector('#command').textContent").endswith("--set seed=5")
+    assert ran(tab) == expected["verdict"]
+    assert file(tab, "flows.csv") == expected["flows.csv"]
+    tab.js("document.querySelector('#changes').value = 'pfc.alpha=much'; 1")
+    assert "pfc.alpha" in ran(tab, 2)
+    tab.js(
+        "const typed = document.querySelector('#changes'); typed.value = 'seed=6';"
+        "typed.dispatchEvent(new Event('input')); location.reload(); 1"
+    )
+    tab.until("document.readyState === 'complete' && !document.querySelector('#run').disabled",
+              _LOADS_S)  # fmt: skip
+    assert tab.js("document.querySelector('#changes').value") == "seed=6"
+    tab.close()
+
+
+def test_no_script_comes_in_by_a_link(chromium: Browser, address: str) -> None:
+    """Its words are text wherever they are shown, in the report as well."""
+    evil = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+    tab = opened(chromium, address, scenario="hello", set=[f"about={evil}"])
+    verdict = here("hello", [f"about={evil}"])["verdict"]
+    assert ran(tab) == verdict
+    assert "taken" not in tab.js("document.title")
+    assert evil in file(tab, "result.json").replace('\\"', '"')
+    assert not [said for said in tab.complaints() if "taken" in said]
+    tab.close()
+
+
+def test_a_run_is_stopped_and_the_page_lives(chromium: Browser, address: str) -> None:
+    tab = opened(chromium, address, scenario="cluster-day")
+    tab.click("#run")
+    tab.until("!document.querySelector('#stop').disabled")
+    tab.click("#stop")
+    assert "topped" in said(tab) or "oad" in said(tab)
+    tab.until("!document.querySelector('#run').disabled", _LOADS_S)
+    assert tab.js("document.querySelector('#scenario').value") == "cluster-day"
+    tab.js(
+        "const chosen = document.querySelector('#scenario'); chosen.value = 'hello';"
+        "chosen.dispatchEvent(new Event('input')); 1"
+    )
+    assert ran(tab) == here("hello")["verdict"]
+    tab.close()

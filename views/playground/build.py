@@ -1,0 +1,148 @@
+"""A folder of files that any web server gives out, in which the simulator runs in a tab."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution
+from pathlib import Path
+
+from lab.errors import LabError, MissingTool
+from lab.machine.paths import ROOT
+from lab.machine.scratch import scratch
+from lab.progress import Stages
+from switch.cache import kept
+from switch.wasm import TARGET, TARGET_VARIABLE
+from views.report.moments import SCRIPT
+from views.report.palette import sheet
+from views.report.traces import SCRIPT as TRACES
+
+PYODIDE = "314.0.7"  # brings the Python, and the interface of its libraries, of the next two lines
+_PYTHON = "3.14"
+_PLATFORM = "pyemscripten_2026_0_wasm32"
+_HERE = Path(__file__).parent
+_PYODIDE_FILES = (
+    "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip",
+)  # fmt: skip
+# What a simulated run imports of other people's.
+_PACKAGES = (
+    "annotated-doc", "annotated-types", "finsy", "markdown-it-py", "mdurl", "networkx", "parsy",
+    "protobuf", "pydantic", "pyee", "PyYAML", "rich", "typing-extensions", "typing-inspection",
+    "typer", "shellingham",
+)  # fmt: skip
+_COMPILED = "pydantic-core"  # has a wheel for tabs
+_OURS = (
+    "compiler", "controller", "course", "files", "lab", "params", "p4src", "scenarios", "switch",
+    "topologies", "traffic", "views",
+)  # fmt: skip
+_LEFT_OUT = ("__pycache__", "tests", "test", "page")
+
+
+def build(out: Path, stages: Stages) -> Path:
+    """Make it; what is needed and not here is told with its cure."""
+    for tool in ("node", "npm"):
+        if shutil.which(tool) is None:
+            raise MissingTool(f"there is no {tool}", "apt-get install nodejs npm")
+    with stages(f"Fetching Pyodide {PYODIDE}"):
+        pyodide = _pyodide()
+    out.mkdir(parents=True, exist_ok=True)
+    with scratch() as folder:
+        stage = folder / "stage"
+        with stages("Compiling C for WebAssembly"):
+            _lay_out(stage)
+        with stages("Reading all of it once in node"):
+            words = ["node", str(_HERE / "stage.mjs"), str(pyodide), str(stage)]
+            _run([*words, str(out / "lab.zip")])
+    for name in _PYODIDE_FILES:
+        (out / "pyodide").mkdir(exist_ok=True)
+        shutil.copy(pyodide / name, out / "pyodide" / name)
+    for page in (_HERE / "page").iterdir():
+        shutil.copy(page, out / page.name)
+    (out / "colours.css").write_text(sheet())
+    index = out / "index.html"
+    index.write_text(index.read_text().replace("REPORT_SCRIPTS", " ".join(_of_reports())))
+    return index
+
+
+def _of_reports() -> Iterator[str]:
+    """The scripts that stand in reports, which are shown in the page: no other runs there."""
+    for script in (SCRIPT, TRACES):
+        told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        yield f"'sha256-{told}'"
+
+
+def _lay_out(stage: Path) -> None:
+    """All files as they lie in a tab, but for what Pyodide brings."""
+    for name in _OURS:
+        shutil.copytree(
+            ROOT / name, stage / "lab" / name, ignore=shutil.ignore_patterns(*_LEFT_OUT)
+        )
+    packages = stage / "packages"
+    shutil.copytree(_HERE / "absent", packages)
+    for name in (*_PACKAGES, "closlab"):
+        for file, path in _files(importlib.metadata.distribution(name)):
+            (packages / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, packages / file)
+    _unpack_compiled(packages)
+    cached = stage / "home" / "pyodide" / ".cache" / "closlab"
+    cached.mkdir(parents=True)
+    words = [sys.executable, "-m", "views.playground.cross"]
+    for built in _run(words, {TARGET_VARIABLE: TARGET, "PYTHONPATH": str(ROOT)}).split():
+        shutil.copy(built, cached)
+
+
+def _files(package: Distribution) -> Iterator[tuple[Path, Path]]:
+    """An installed package's files of Python, and what it says of itself."""
+    for file in package.files or ():
+        is_read = file.suffix in (".py", ".json") or file.name == "METADATA"
+        if is_read and not {*file.parts} & {*_LEFT_OUT, ".."} and file.parts[0] != "bin":
+            path = Path(str(file.locate()))
+            if path.is_file():
+                yield Path(file), path
+
+
+def _unpack_compiled(packages: Path) -> None:
+    """A package with code of its own, from the wheel that its authors built for tabs."""
+    version = importlib.metadata.version(_COMPILED)
+    with scratch() as folder:
+        _run(
+            [
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+                *("--only-binary=:all:", "--platform", _PLATFORM, "--python-version", _PYTHON),
+                *("--dest", str(folder), f"{_COMPILED}=={version}"),
+            ]
+        )
+        for wheel in folder.glob("*.whl"):
+            shutil.unpack_archive(wheel, packages, "zip")
+
+
+def _pyodide() -> Path:
+    """Pyodide's files, fetched once."""
+
+    def fetch(path: Path) -> None:
+        _run(["npm", "pack", "--silent", f"--pack-destination={path.parent}", f"pyodide@{PYODIDE}"])
+        (path.parent / f"pyodide-{PYODIDE}.tgz").rename(path)
+
+    archive = kept(f"pyodide-{PYODIDE}.tgz", fetch)
+    folder = archive.with_name(f"pyodide-{PYODIDE}")
+    if not folder.exists():
+        with scratch() as space:
+            shutil.unpack_archive(archive, space, "gztar")
+            shutil.copytree(space / "package", folder)
+    return folder
+
+
+def _run(words: list[str], environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=os.environ | (environment or {})
+    )
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip()
+        raise LabError(f"{' '.join(words[:3])} failed:\n{said[-2000:]}")
+    return done.stdout
