@@ -22,7 +22,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from . import wasm
-from .cache import Unbuildable, is_kept, kept, kept_at
+from .cache import Unbuildable, cache_dir, is_kept, kept, kept_at
 
 RUNTIME = Path(__file__).parent / "rt"
 # What C outside of the run-time reads there.
@@ -225,6 +225,8 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
     name = _program_name(source, told)
     if there := kept_at(_linked(name)):
         return there
+    if wasm.is_here():
+        raise wasm.NotBuilt(source, cache_dir() / _linked(name))
     text = kept(f"{name}.c", lambda path: path.write_text(source))
     options = [*told, f"-I{RUNTIME}"]
     halves = {"-1": ["-DSW_HALF=1"], "-2": ["-DSW_HALF=2"]} if len(source) >= _LONG else {"": []}

@@ -6,6 +6,9 @@ name holds what a thing is made from and by, and where it was made makes no diff
 
     CLOSLAB_TARGET=wasm32    builds for a tab, whatever this machine is
 
+A program that was changed in the tab is compiled there, by a clang that is WebAssembly itself; who
+asks for it is told what to compile (`NotBuilt`).
+
 A library's missing functions are looked for among what is loaded, by their names, when they are
 first called. So what no simulator calls, sockets above all, may be missing for good.
 """
@@ -15,7 +18,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,21 +26,27 @@ from .cache import Unbuildable
 
 TARGET_VARIABLE = "CLOSLAB_TARGET"
 TARGET = "wasm32"
-FLAGS = (
-    *("-std=gnu11", "-O2", "-g0", "-fPIC", "-w"),
-    # What every browser has that can run Pyodide.
+# What every browser has that can run Pyodide.
+_FEATURES = ("bulk-memory", "sign-ext", "mutable-globals", "nontrapping-fptoint")
+FLAGS = ("-std=gnu11", "-O2", "-g0", "-fPIC", "-w")
+_FOR_ZIG = (
     *("-target", "wasm32-emscripten"),
-    "-mcpu=generic+bulk_memory+sign_ext+mutable_globals+nontrapping_fptoint",
+    f"-mcpu=generic+{'+'.join(_FEATURES).replace('-', '_')}",
+)
+_FOR_CLANG = (
+    "--target=wasm32-unknown-emscripten",
+    *(f"-m{feature}" for feature in _FEATURES),
+    "-mno-extended-const",
 )
 # The run-time's files that speak to a kernel, which a tab has not.
 OF_A_KERNEL = ("burst_send", "loop", "port_socket", "qdisc", "xdp_send")
 _LINKED = (
-    *("wasm-ld", "-shared", "--experimental-pic", "--unresolved-symbols=import-dynamic"),
+    *("-shared", "--experimental-pic", "--unresolved-symbols=import-dynamic"),
     *("--export-all", "--no-gc-sections", "-O2"),
 )
 # musl's headers for a machine of 32 bits whose time has 64, as Emscripten's library is; and the
 # compiler's own names for the types of sizes, which are to be the same as there.
-_HEADERS = ("riscv32-linux-musl", "generic-musl", "riscv-linux-any", "any-linux-any")
+HEADERS = ("riscv32-linux-musl", "generic-musl", "riscv-linux-any", "any-linux-any")
 _TYPES = (
     *("-U__SIZE_TYPE__", "-D__SIZE_TYPE__=unsigned int"),
     *("-U__PTRDIFF_TYPE__", "-D__PTRDIFF_TYPE__=int"),
@@ -54,17 +63,40 @@ def is_target() -> bool:
     return is_here() or os.environ.get(TARGET_VARIABLE) == TARGET
 
 
+class NotBuilt(Exception):  # noqa: N818 - it says what is to be done
+    """C that a tab has to compile before it can go on: a text, and where the object belongs."""
+
+    def __init__(self, source: str, path: Path) -> None:
+        super().__init__("this program is not compiled yet")
+        self.source = source
+        self.path = path
+
+
 def compiling(words: Sequence[str]) -> list[str]:
     """The command that compiles, to be told what into."""
-    zig = _zig()
-    headers = [f"-isystem{zig / 'lib' / 'libc' / 'include' / name}" for name in _HEADERS]
-    return [sys.executable, "-m", "ziglang", "cc", "-nostdlibinc", *headers, *_TYPES, *words]
+    folders = (str(headers() / name) for name in HEADERS)
+    zig = (sys.executable, "-m", "ziglang", "cc", *_FOR_ZIG)
+    return [*zig, *_with_headers(folders), *words]
+
+
+def in_a_tab() -> tuple[list[str], list[str]]:
+    """What clang is told there, and the linker; each besides files. Headers are below the root."""
+    return [*_FOR_CLANG, *FLAGS, *_with_headers(HEADERS), "-Irt"], [*_LINKED]
+
+
+def _with_headers(folders: Iterable[str]) -> list[str]:
+    return ["-nostdlibinc", *(f"-isystem{folder}" for folder in folders), *_TYPES]
+
+
+def headers() -> Path:
+    """Where the folders of C's own headers are."""
+    return _zig() / "lib" / "libc" / "include"
 
 
 def linking(objects: Sequence[Path]) -> list[str]:
     """The command that links."""
     _zig()
-    return [sys.executable, "-m", "ziglang", *_LINKED, *map(str, objects)]
+    return [sys.executable, "-m", "ziglang", "wasm-ld", *_LINKED, *map(str, objects)]
 
 
 @cache

@@ -264,7 +264,7 @@ class Wait(NamedTuple):
     came: str  # the direction by which it came; "": made there, under way, or the host's own
     packets: int
     bytes: int
-    since_ns: int  # when the first of them came into the queue
+    since_ns: int  # when the first of them came into the queue, or it began to wait for credits
     hold: Literal["", "pause", "credits"]  # what the queue stands still for, if it does
     until_ns: int | None = None  # of a pause, if it is not renewed
 

@@ -30,13 +30,14 @@ from typing import Literal, NamedTuple, get_args
 
 import networkx as nx
 
+from controller.thresholds import ask_after_ns, credit
 from lab.results.outcome import INTERRUPTION, Look, Outcome, Wait
 from lab.results.part import Part
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import cut_links
 from lab.scenario.model import Fault, Scenario
 from params.quantity import duration, packets, plural
-from topologies import Fabric, Node
+from topologies import Fabric, Link, Node
 from traffic.collectives import NEVER
 from traffic.endpoint import Recovery, Stand
 
@@ -369,7 +370,9 @@ class _Judge:
             for link, priority in sorted(standing.ahead(queue)):
                 wait = standing.held[link, priority]
                 far = self._fabric.node(self._ends_of[link])
-                if wait.hold == "credits" and not standing.beyond.get((link, priority)):
+                waited_ns = standing.look.at_ns - wait.since_ns
+                is_alone = wait.hold == "credits" and not standing.beyond.get((link, priority))
+                if is_alone and waited_ns > self._credits_due_ns(link):
                     why = f"{link} has no credits, though nothing that it sent waits beyond"
                     return Cause("credit", why, priority=priority)
                 if wait.hold == "pause" and far in self._fabric.hosts and self._storms(far, wait):
@@ -377,10 +380,24 @@ class _Judge:
                     return Cause("paused", why, priority=priority, host=str(far))
         return None
 
+    def _credits_due_ns(self, direction: str) -> int:
+        """How long a queue may wait for credits that come: it was answered when it asked again."""
+        settings, link = self._experiment.settings, self._links[direction]
+        cable, response_ns = self._experiment.cable(link), self._scenario.pfc.response_ns
+        size = self._scenario.link.credit or credit(cable, settings.max_frame, response_ns)
+        return 2 * ask_after_ns(cable, settings.max_frame, size, response_ns)
+
     def _storms(self, host: Node, wait: Wait) -> bool:
         """Whether a host pauses that direction because it is broken, not because it is slow."""
         faults = (each for each in self._scenario.faults if each.action == "storm")
         return any(each.host == str(host) for each in faults) and wait.until_ns is not None
+
+    @cached_property
+    def _links(self) -> dict[str, Link]:
+        """Links by their directions."""
+        return {
+            link.direction(end): link for link in self._fabric.links for end in (link.a, link.b)
+        }
 
     @cached_property
     def _ends_of(self) -> dict[str, str]:

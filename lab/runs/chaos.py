@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -35,10 +36,11 @@ from lab.machine.paths import writing_to
 from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness, slowness
 from lab.machine.standstill import telling_of_stopped
-from lab.machine.thrift import handed_out_bytes, resident_bytes
+from lab.machine.thrift import give_back, handed_out_bytes, resident_bytes
 from lab.progress import Stages
 from lab.results import conservation
-from lab.results.outcome import Outcome
+from lab.results.outcome import HOST_DISCARDS, Outcome
+from lab.results.result import RECEIVER
 from lab.results.stalls import Stall, said
 from lab.runs import lots
 from lab.runs.emulate import emulate
@@ -63,7 +65,8 @@ _GROWTH = {"memory_bytes": 32 << 20, "resident_bytes": 128 << 20, "objects": 400
 _WARM = 60  # runs
 # Verdicts on messages that would have arrived later, or that settings alone keep from arriving.
 _TAKE_TIME = frozenset(("deadlock", "time-out", "nak", "moving", "resending", "due"))
-_FULL = {"buffer_full", "headroom_full"}  # why switches drop for want of memory
+# Why switches and adapters drop for want of memory.
+_FULL = {"buffer_full", "headroom_full", RECEIVER}
 _FINISHED, _FAILED = "finished", "failed by name"
 _JUMPS_S = 3600.0, -86400.0, 30.0, -30.0, 0.0  # how far from the right time the clock is set
 
@@ -360,13 +363,20 @@ class Ending:
 
 def _lose_on(scenario: Scenario, outcome: Outcome) -> bool:
     """Whether settings go on losing packets, or sending all of them again, for as long as one is
-    sent again: memory is full, what is late never ends, or a watchdog does not let go."""
-    lost = {why for counts in outcome.switches.values() for why, n in counts.dropped.items() if n}
+    sent again: memory is full, what is late or comes early never ends, or a watchdog does not let
+    go."""
     pfc, transport = scenario.pfc, scenario.transport
+    counted = Counter[str]()
+    for each in outcome.endpoints.values():
+        counted.update({name: each.get(name, 0) for name in (HOST_DISCARDS, "out_of_sequence")})
+    lost = {why for counts in outcome.switches.values() for why, n in counts.dropped.items() if n}
+    lost |= {RECEIVER} if counted[HOST_DISCARDS] else set()
+    overtaken = transport.recovery is Recovery.GO_BACK_N and counted["out_of_sequence"] and not lost
     stuck_ns = pfc.watchdog_restore_ns or pfc.watchdog_ns
     tried_ns = transport.longest_rto_ns * transport.retry_limit
     outlasts = "watchdog" in lost and stuck_ns >= tried_ns
-    return bool(lost & _FULL) or outlasts or transport.recovery is Recovery.GO_BACK_0
+    is_anew = transport.recovery is Recovery.GO_BACK_0
+    return bool(lost & _FULL or outlasts or overtaken or is_anew)
 
 
 def judged(
@@ -610,6 +620,7 @@ class Belongings:
     def now(cls) -> Belongings:
         """What this one has."""
         gc.collect()
+        give_back()
         tasks = Path("/proc/self/task")
         children = "".join(
             (task / "children").read_text() for task in tasks.iterdir() if task.exists()

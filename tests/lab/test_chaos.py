@@ -18,7 +18,7 @@ import yaml
 
 from lab.engines.sim.control import SimulatedSwitches
 from lab.results import conservation
-from lab.results.outcome import Fidelity, Outcome
+from lab.results.outcome import HOST_DISCARDS, Fidelity, Outcome
 from lab.results.stalls import VERDICTS, Stall, Verdict
 from lab.runs import chaos, soak
 from lab.runs.chaos import Belongings, Drawn, Ending, Faults, _heard, drawn, shortest
@@ -181,7 +181,7 @@ def test_what_did_not_arrive_is_a_complaint_unless_the_machine_was_too_slow(
 ) -> None:
     """Which an emulated run says of itself, and which is no defect; switches may stray for it."""
     outcome = SimpleNamespace(
-        ended="queue pairs went to error", switches={}, dilation=dilation,
+        ended="queue pairs went to error", switches={}, endpoints={}, dilation=dilation,
         fidelity=Fidelity(0, ok=not is_late, note="the machine could not keep up"),
     )  # fmt: skip
     drawn, stalls = Drawn(1, {}, [], disk_is_full=False), [stalled("time-out")]
@@ -205,7 +205,7 @@ def test_only_what_may_wait_has_messages_under_way_once_faults_let_go(
     dropped = {"buffer_full": 3} if is_full else {"injected_loss": 3}
     outcome = SimpleNamespace(
         ended="the limit of 60 ms was reached", dilation=1, fidelity=Fidelity(0, ok=True),
-        switches={"leaf1": SimpleNamespace(dropped=dropped)},
+        switches={"leaf1": SimpleNamespace(dropped=dropped)}, endpoints={},
     )  # fmt: skip
     drawn = Drawn(1, {}, [], disk_is_full=False, may_wait=may_wait)
     found = chaos.judged(drawn, [], cast(Outcome, outcome), [], [stalled(verdict)])
@@ -231,13 +231,35 @@ def test_who_gives_up_before_a_watchdog_lets_go_has_been_lost_by_settings(
 ) -> None:
     outcome = SimpleNamespace(
         ended="the limit of 60 ms was reached", dilation=1, fidelity=Fidelity(0, ok=True),
-        switches={"leaf1": SimpleNamespace(dropped={"watchdog": 1000})},
+        switches={"leaf1": SimpleNamespace(dropped={"watchdog": 1000})}, endpoints={},
     )  # fmt: skip
     changes = {
         "transport": {"recovery": recovery, "rto_ns": "200us", "retry_limit": 250},
         "pfc": {"watchdog_ns": "100us", "watchdog_restore_ns": restore},
     }
     drawn = Drawn(1, changes, [], disk_is_full=False, may_wait=True)
+    found = chaos.judged(drawn, [], cast(Outcome, outcome), [], [stalled("retries")])
+    assert bool(found.complaints) != is_excused
+
+
+@pytest.mark.parametrize(
+    ("recovery", "counters", "dropped", "is_excused"),
+    [
+        ("go-back-n", {"out_of_sequence": 3}, {}, True),  # nothing was lost, all was sent again
+        ("selective", {"out_of_sequence": 3}, {}, False),
+        ("go-back-n", {"out_of_sequence": 3}, {"injected_loss": 1}, False),
+        ("selective", {HOST_DISCARDS: 3}, {}, True),  # an adapter slower than its link
+        ("selective", {}, {}, False),
+    ],
+)
+def test_what_settings_keep_from_arriving_is_no_complaint(
+    recovery: str, counters: dict[str, int], dropped: dict[str, int], is_excused: bool
+) -> None:
+    outcome = SimpleNamespace(
+        ended="queue pairs went to error", dilation=1, fidelity=Fidelity(0, ok=True),
+        switches={"leaf1": SimpleNamespace(dropped=dropped)}, endpoints={"h1": counters},
+    )  # fmt: skip
+    drawn = Drawn(1, {"transport": {"recovery": recovery}}, [], disk_is_full=False, may_wait=True)
     found = chaos.judged(drawn, [], cast(Outcome, outcome), [], [stalled("retries")])
     assert bool(found.complaints) != is_excused
 

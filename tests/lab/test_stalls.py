@@ -70,6 +70,11 @@ SCENARIOS: dict[str, tuple[str, tuple[str, ...], str]] = {
         (ONE, "link={cbfc: true, credit: 20KB}", DEAF, ENDS),
         "has no credits",
     ),
+    "credits on their way": (
+        "moving",
+        (LONG, "link={cbfc: true, credit: 20KB, delay_ns: 20us}", "limit_ns=2ms"),
+        "under way",
+    ),
     "no time-outs": ("lost", (ONE, LOSES, "transport.timeout=0", ENDS), "no time-outs"),
     "too long": ("moving", (LONG, "limit_ns=100us"), "under way"),
     "too far": (

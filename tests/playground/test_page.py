@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from lab.machine.paths import FABRIC_PROGRAM
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.playground.test_same_bytes import here
 from tests.waiting import LONG_S
@@ -128,3 +131,36 @@ def test_a_run_is_stopped_and_the_page_lives(chromium: Browser, address: str) ->
     )
     assert ran(tab) == here("hello")["verdict"]
     tab.close()
+
+
+def test_a_threshold_in_p4_is_edited_compiled_and_run(
+    chromium: Browser, address: str, tmp_path: Path
+) -> None:
+    """As by --p4 here; what does not compile is told with its place, and what ships comes back."""
+    stock = FABRIC_PROGRAM.parent
+    later = (stock / "mark.p4").read_text().replace("out_used > kmin", "out_used > kmin + 30000")
+    mine = tmp_path / "p4src"
+    shutil.copytree(stock, mine)
+    (mine / "mark.p4").write_text(later)
+    marks = ["ecn.enabled=true", "transport.cc=dcqcn"]
+    ships, expected = here("incast", marks), here("incast", marks, mine)
+    assert ships["flows.csv"] != expected["flows.csv"]
+    tab = opened(chromium, address, scenario="incast", set=marks)
+    _edit(tab, "mark.p4", later)
+    assert ran(tab) == expected["verdict"]
+    assert file(tab, "flows.csv") == expected["flows.csv"]
+    assert file(tab, "timeseries.csv") == expected["timeseries.csv"]
+    _edit(tab, "mark.p4", later.replace("kmin + 30000", "kmin + nothing"))
+    assert "mark.p4" in ran(tab, 2) and "nothing" in said(tab)
+    tab.js("document.querySelector('#reset').click(); 1")
+    assert ran(tab, 2) == ships["verdict"]
+    assert file(tab, "flows.csv") == ships["flows.csv"]
+    tab.close()
+
+
+def _edit(tab: Tab, name: str, text: str) -> None:
+    tab.js(
+        "{ const chosen = document.querySelector('#file'), typed = document.querySelector('#p4');"
+        f"chosen.value = {json.dumps(name)}; chosen.dispatchEvent(new Event('change'));"
+        f"typed.value = {json.dumps(text)}; typed.dispatchEvent(new Event('input')); }} 1"
+    )

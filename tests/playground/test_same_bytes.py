@@ -1,6 +1,8 @@
 """What a tab simulates is, byte by byte, what the same scenario comes to here.
 
-python -m tests.playground.test_same_bytes PLAYGROUND [SCENARIO...]
+python -m tests.playground.test_same_bytes PLAYGROUND [SCENARIO or SEED...]
+
+A seed is a scenario by lot, with faults.
 """
 
 from __future__ import annotations
@@ -10,14 +12,18 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.engines import RunOptions
+from lab.errors import LabError
+from lab.runs import lots
 from lab.runs.chaos import quiet
 from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue, shipped
@@ -31,12 +37,16 @@ _WHERE = "provenance"  # of a result: which machine, and when
 _FOOTER = re.compile(r"<footer.*?</footer>", re.DOTALL)  # of a report: the same
 
 
-def here(name: str, changes: Sequence[str] = ()) -> dict[str, str]:
+Asked = str | dict[str, Any]  # a scenario's name, or all of it
+
+
+def here(asked: Asked, changes: Sequence[str] = (), p4: Path | None = None) -> dict[str, str]:
     """What its files hold if it is simulated on this machine."""
+    load = catalogue.load if isinstance(asked, str) else catalogue.made
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space)
-        options = RunOptions(out=folder, engine="sim")
-        experiment = Experiment.of(catalogue.load(name, tuple(changes)))
+        options = RunOptions(out=folder, engine="sim", p4=p4)
+        experiment = Experiment.of(load(asked, tuple(changes)))  # type: ignore[arg-type]
         keep(experiment, outcome_of(experiment, options, quiet()), options)
         report, verdict = write_and_tell(folder)
         found = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
@@ -52,9 +62,9 @@ def tab(playground: Path) -> Iterator[Any]:
         assert process.stdin is not None and process.stdout is not None
         offered = json.loads(process.stdout.readline())
 
-        def ask(name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
-            asked = {"scenario": name, "changes": list(changes)}
-            print(json.dumps(asked), file=process.stdin, flush=True)
+        def ask(asked: Asked, changes: Sequence[str] = ()) -> dict[str, Any]:
+            words = json.dumps({"scenario": asked, "changes": list(changes)})
+            print(words, file=process.stdin, flush=True)
             return dict(json.loads(process.stdout.readline()))
 
         ask.offered = offered  # type: ignore[attr-defined]
@@ -63,6 +73,8 @@ def tab(playground: Path) -> Iterator[Any]:
 
 
 def there(answer: dict[str, Any]) -> dict[str, str]:
+    if "error" in answer:
+        raise LabError(answer["error"])
     return {**answer["files"], "verdict": answer["verdict"], "report.html": answer["report"]}
 
 
@@ -94,20 +106,42 @@ def test_all_scenarios_are_the_same(playground: Path) -> None:
             assert placeless(there(ask(name))) == placeless(here(name)), name
 
 
-if __name__ == "__main__":
-    import time
+def by_lot(seed: int) -> dict[str, Any]:
+    """A scenario that nobody chose."""
+    return dict(lots.drawn(seed, None, eventful=True).content) | {"name": f"lot-{seed}"}
 
+
+def test_scenarios_by_lot_are_the_same(playground: Path) -> None:
+    with tab(playground) as ask:
+        for asked in map(by_lot, range(3)):
+            assert outcome(partial(there, ask(asked))) == outcome(partial(here, asked))
+
+
+def outcome(make: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """What comes of it: files, or what is said if it cannot be."""
+    try:
+        return placeless(make())
+    except LabError as error:
+        return {"error": error.message}
+
+
+def compare(ask: Any, each: str) -> str:
+    """How a scenario comes out, in a line."""
+    asked: Asked = by_lot(int(each)) if each.isdecimal() else each
+    answer = ask(asked)
+    began = time.monotonic()
+    mine, theirs = outcome(partial(here, asked)), outcome(partial(there, answer))
+    took_ms = 1000 * (time.monotonic() - began)
+    differ = [name for name in mine if mine[name] != theirs.get(name)] or "same"
+    rates = [line for line in answer["told"] if "packet-hops" in line]
+    took = f"{answer['took_ms']:.0f} ms there, {took_ms:.0f} here"
+    return " ".join((each, str(differ), *filter(None, (mine.get("error"),)), took, *rates))
+
+
+if __name__ == "__main__":
     with tab(Path(sys.argv[1])) as ask_:
-        for each in sys.argv[2:] or SIMULATED:
-            answer = ask_(each)
-            if "error" in answer:
-                print(each, answer["error"])
-                continue
-            began = time.monotonic()
-            mine = placeless(here(each))
-            took_ms = 1000 * (time.monotonic() - began)
-            theirs = placeless(there(answer))
-            differ = [file for file in mine if mine[file] != theirs.get(file)]
-            rates = [line for line in answer["told"] if "packet-hops" in line]
-            took = f"{answer['took_ms']:.0f} ms there, {took_ms:.0f} here"
-            print(each, differ or "same", took, *rates, flush=True)
+        for word in sys.argv[2:] or SIMULATED:
+            first, _, last = word.partition("-")
+            numbered = first.isdecimal() and last.isdecimal()
+            for one in range(int(first), int(last) + 1) if numbered else (word,):
+                print(compare(ask_, str(one)), flush=True)

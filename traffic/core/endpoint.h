@@ -329,5 +329,7 @@ void qp_state(const struct qp *qp, ns_t now, struct qp_state *state);
 
 /* Until when a class stands still at a port: NS_NEVER for want of credits, 0 if it does not. */
 ns_t ep_held_until(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now);
+/* Since when a class waits for credits; now, if it does not. */
+ns_t ep_credit_since(const struct ep *ep, uint8_t priority, ns_t now);
 
 #endif

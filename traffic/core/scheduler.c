@@ -159,6 +159,12 @@ ns_t ep_held_until(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now
     return paused(ep, port, priority, now) ? ep->lanes[port].paused_until[priority] : 0;
 }
 
+ns_t ep_credit_since(const struct ep *ep, uint8_t priority, ns_t now)
+{
+    ns_t since = ep->credit.of[priority].since;
+    return credit_lacks(&ep->credit, priority) && since != NS_NEVER ? since : now;
+}
+
 void note_paused(struct ep *ep, struct lane *lane, uint8_t priority, ns_t took)
 {
     ep->counters.paused_ns[priority] += took;

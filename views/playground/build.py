@@ -6,6 +6,7 @@ import base64
 import hashlib
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,13 +18,16 @@ from lab.errors import LabError, MissingTool
 from lab.machine.paths import ROOT
 from lab.machine.scratch import scratch
 from lab.progress import Stages
+from switch import wasm
+from switch.build import RUNTIME, digest
 from switch.cache import kept
 from switch.wasm import TARGET, TARGET_VARIABLE
 from views.report.moments import SCRIPT
 from views.report.palette import sheet
 from views.report.traces import SCRIPT as TRACES
 
-PYODIDE = "314.0.7"  # brings the Python, and the interface of its libraries, of the next two lines
+_CLANG = "@yowasp/clang@22.0.0-git20542-10"
+_PYODIDE = "pyodide@314.0.7"  # of the Python, and the interface of its libraries, that follow
 _PYTHON = "3.14"
 _PLATFORM = "pyemscripten_2026_0_wasm32"
 _HERE = Path(__file__).parent
@@ -49,19 +53,20 @@ def build(out: Path, stages: Stages) -> Path:
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             raise MissingTool(f"there is no {tool}", "apt-get install nodejs npm")
-    with stages(f"Fetching Pyodide {PYODIDE}"):
-        pyodide = _pyodide()
     out.mkdir(parents=True, exist_ok=True)
     with scratch() as folder:
+        with stages("Fetching Pyodide and clang"):
+            pyodide, clang = _fetched(_PYODIDE, folder), _fetched(_CLANG, folder)
         stage = folder / "stage"
         with stages("Compiling C for WebAssembly"):
             _lay_out(stage)
         with stages("Reading all of it once in node"):
             words = ["node", str(_HERE / "stage.mjs"), str(pyodide), str(stage)]
             _run([*words, str(out / "lab.zip")])
-    for name in _PYODIDE_FILES:
-        (out / "pyodide").mkdir(exist_ok=True)
-        shutil.copy(pyodide / name, out / "pyodide" / name)
+        for name in _PYODIDE_FILES:
+            (out / "pyodide").mkdir(exist_ok=True)
+            shutil.copy(pyodide / name, out / "pyodide" / name)
+        shutil.copytree(clang / "gen", out / "clang", dirs_exist_ok=True)
     for page in (_HERE / "page").iterdir():
         shutil.copy(page, out / page.name)
     (out / "colours.css").write_text(sheet())
@@ -90,11 +95,25 @@ def _lay_out(stage: Path) -> None:
             (packages / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, packages / file)
     _unpack_compiled(packages)
+    _copy_headers(stage / "headers")
     cached = stage / "home" / "pyodide" / ".cache" / "closlab"
     cached.mkdir(parents=True)
     words = [sys.executable, "-m", "views.playground.cross"]
     for built in _run(words, {TARGET_VARIABLE: TARGET, "PYTHONPATH": str(ROOT)}).split():
         shutil.copy(built, cached)
+
+
+def _copy_headers(folder: Path) -> None:
+    """Those of C's own headers that programs need, for the compiler in the tab."""
+    ours = RUNTIME / "ops.h"
+    words = wasm.compiling([f"-I{RUNTIME}", "-DWIDE_WORDS=1", "-M", str(ours)])
+    known = wasm.headers()
+    for word in _run(words).split():
+        path = Path(word)
+        if path.is_relative_to(known):
+            there = folder / path.relative_to(known)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, there)
 
 
 def _files(package: Distribution) -> Iterator[tuple[Path, Path]]:
@@ -122,20 +141,16 @@ def _unpack_compiled(packages: Path) -> None:
             shutil.unpack_archive(wheel, packages, "zip")
 
 
-def _pyodide() -> Path:
-    """Pyodide's files, fetched once."""
+def _fetched(package: str, space: Path) -> Path:
+    """A package of npm's, unpacked; fetched once."""
 
     def fetch(path: Path) -> None:
-        _run(["npm", "pack", "--silent", f"--pack-destination={path.parent}", f"pyodide@{PYODIDE}"])
-        (path.parent / f"pyodide-{PYODIDE}.tgz").rename(path)
+        words = ["npm", "pack", "--silent", f"--pack-destination={path.parent}", package]
+        (path.parent / _run(words).strip()).rename(path)
 
-    archive = kept(f"pyodide-{PYODIDE}.tgz", fetch)
-    folder = archive.with_name(f"pyodide-{PYODIDE}")
-    if not folder.exists():
-        with scratch() as space:
-            shutil.unpack_archive(archive, space, "gztar")
-            shutil.copytree(space / "package", folder)
-    return folder
+    name = re.sub(r"\W+", "-", package).strip("-")
+    shutil.unpack_archive(kept(f"{name}-{digest(package)}.tgz", fetch), space / name, "gztar")
+    return space / name / "package"
 
 
 def _run(words: list[str], environment: dict[str, str] | None = None) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
-PACKED = "/lab", "/packages", "/home/pyodide/.cache/closlab"
+PACKED = "/lab", "/packages", "/headers", "/home/pyodide/.cache/closlab"
 
 
 def prepare() -> None:

@@ -761,12 +761,13 @@ static void tell_queue(const struct net *net, const struct channel *channel, uns
     const struct tm_port *port = &channel->port->tm;
     unsigned queue = channel->from_port * SW_QUEUES + priority;
     ns_t until = tm_gate_time(&channel->from->sw->shared[SW_QUEUE_GATE], queue);
-    until = lacks_credit(port, priority) ? NS_NEVER : until > net->now ? until : 0;
+    bool lacks = lacks_credit(port, priority);
+    until = lacks ? NS_NEVER : until > net->now ? until : 0;
     struct net_wait waits[SW_PORTS + 1] = {{0}}; /* the last: what was made here */
     for (const struct pkt *p = port->queues[priority].head; p; p = p->next) {
         uint32_t came = p->ingress_port < SW_PORTS ? p->ingress_port : SW_PORTS;
         if (!waits[came].packets++)
-            waits[came].since = p->enq_ns;
+            waits[came].since = lacks ? port->schedule->shares[priority].credit.since : p->enq_ns;
         waits[came].bytes += p->queued_len;
     }
     for (uint32_t came = 0; came <= SW_PORTS; came++) {
@@ -803,6 +804,7 @@ static void tell_host(const struct net *net, const struct channel *channel, stru
         const struct ep *ep = plan_endpoint((struct plan *)plan);
         struct net_wait wait = {.channel = channel->number, .came = NET_NOWHERE, .priority = priority};
         wait.until = ep_held_until(ep, (uint8_t)channel->from_port, priority, net->now);
+        wait.since = ep_credit_since(ep, priority, net->now);
         if (wait.until)
             tell_wait(told, &wait);
     }

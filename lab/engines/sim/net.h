@@ -153,7 +153,7 @@ void net_snapshot(const struct net *net, struct net_snapshot *snapshot);
  * since 0; and what stands still, if it is empty too where that is a host's. */
 struct net_wait {
     ns_t until;       /* its queue is paused until then, or, at NS_NEVER, waits for credits; 0: neither */
-    ns_t since;       /* when the first of them came into it */
+    ns_t since;       /* when the first of them came into it; or when it began to wait for credits */
     uint64_t bytes;
     uint32_t channel; /* that they wait for */
     uint32_t came;    /* the port that they came by; NET_NOWHERE: made here, or a host's own */

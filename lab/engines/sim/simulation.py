@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from tempfile import TemporaryFile
+from typing import IO, Self
 
 from controller import LinkSpec
 from lab.engines.sim import native
@@ -23,6 +24,7 @@ from lab.machine.thrift import give_back
 from lab.results.outcome import Gist, Note, PauseNote, Stock, Wait
 from lab.scenario.faults import Spoil
 from switch.dataplane import BookLine, Dataplane, book_lines
+from switch.wasm import is_here
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import (
@@ -427,15 +429,11 @@ class Simulation:
         return read_report(self._reported(host).splitlines())
 
     def _reported(self, host: Node) -> str:
-        memory = os.memfd_create("report")
-        try:
-            if not self._native.net_host_report(self._net, self._numbers[host], memory):
+        with _in_memory() as text:
+            if not self._native.net_host_report(self._net, self._numbers[host], text.fileno()):
                 raise SimulationError(f"{host}: its report could not be written")
-            os.lseek(memory, 0, os.SEEK_SET)
-            with os.fdopen(os.dup(memory)) as text:
-                return text.read()
-        finally:
-            os.close(memory)
+            text.seek(0)
+            return text.read()
 
     def close(self) -> None:
         """Release everything but the switches, which lose their ports."""
@@ -450,3 +448,10 @@ class Simulation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _in_memory() -> IO[str]:
+    """A file that no disk holds; in a browser's tab no file is on one."""
+    if is_here():
+        return TemporaryFile("w+")
+    return os.fdopen(os.memfd_create("report"), "w+")

@@ -5,11 +5,12 @@ const [scenario, changes, key, progress] = ["scenario", "changes", "key", "progr
 const KEPT = "closlab.playground";
 const NEEDED = { WebAssembly: "WebAssembly", Worker: "workers", BigInt64Array: "64-bit integers" };
 
-let worker, offered, waits;
+let worker, offered, last;
+let edited = {}; // files of P4 that are not as they ship
 const made = []; // addresses of what a run left behind
 
 const lines = () => changes.value.split("\n").map((line) => line.trim()).filter(Boolean);
-const asked = () => ({ scenario: scenario.value, changes: lines() });
+const asked = () => ({ scenario: scenario.value, changes: lines(), p4: edited });
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
@@ -38,10 +39,40 @@ const restore = () => {
   keep();
 };
 
+const showFile = () => {
+  at("p4").value = edited[at("file").value] ?? offered.p4[at("file").value];
+  sayChanged();
+};
+
+const sayChanged = () => {
+  const names = Object.keys(edited);
+  at("changed").textContent = names.length ? `Changed: ${names.join(", ")}. It stays in this browser.` : "";
+  at("reset").disabled = !names.length;
+};
+
+const keepProgram = () => {
+  sayChanged();
+  try {
+    localStorage.setItem(`${KEPT}.p4`, JSON.stringify(edited));
+  } catch {}
+};
+
+const restoreProgram = () => {
+  try {
+    edited = { ...JSON.parse(localStorage.getItem(`${KEPT}.p4`) ?? "{}"), ...edited };
+  } catch {}
+  edited = Object.fromEntries(Object.entries(edited).filter(([name, text]) => offered.p4[name] !== text));
+  at("file").replaceChildren(...Object.keys(offered.p4).map((name) => new Option(name)));
+  at("file").value = Object.keys(edited)[0] ?? "pause.p4";
+  showFile();
+};
+
 const tell = (text, failed = false) => {
   progress.classList.toggle("failed", failed);
   progress.textContent = text;
 };
+
+const hasFailed = () => progress.classList.contains("failed");
 
 const busy = (is) => {
   at("run").disabled = is || !offered;
@@ -59,6 +90,9 @@ const show = ({ verdict, report, files, error, cure }) => {
   if (error) return tell([error, cure].filter(Boolean).join("\n"), true);
   made.splice(0).forEach((url) => URL.revokeObjectURL(url));
   tell(verdict);
+  at("before").textContent = `Before: ${last}`;
+  at("before").hidden = last === undefined;
+  last = verdict;
   const kinds = { json: "application/json", csv: "text/csv" };
   const named = Object.entries(files).map(([name, text]) => link(name, text, kinds[name.split(".").at(-1)]));
   named.push(link("report.html", report, "text/html"));
@@ -69,21 +103,21 @@ const show = ({ verdict, report, files, error, cure }) => {
 };
 
 const heard = {
-  told: (text) => tell(text),
+  told: (text) => hasFailed() || tell(text),
   ready: (found) => {
     offered = found;
     scenario.replaceChildren(...Object.keys(found.scenarios).map((name) => new Option(name)));
     at("keys").replaceChildren(...Object.keys(found.keys).map((name) => new Option(name)));
     scenario.disabled = false;
     restore();
+    restoreProgram();
     busy(false);
-    tell("Ready.");
-    if (waits) start();
+    hasFailed() || tell("Ready.");
   },
   ran: (found) => show(found),
   failed: ({ error, over }) => {
     busy(false);
-    tell(`${error}\nReload the page, or press Run to begin anew.`, true);
+    tell(`${error}\nThe lab is loaded anew.`, true);
     if (over) begin();
   },
 };
@@ -97,8 +131,8 @@ const begin = () => {
 };
 
 const start = () => {
-  waits = false;
   busy(true);
+  tell("Begun");
   worker.postMessage(asked());
 };
 
@@ -112,6 +146,18 @@ at("stop").addEventListener("click", () => {
   busy(false);
   [scenario.value, changes.value] = kept;
   tell("Stopped; the lab is loaded anew.");
+});
+at("file").addEventListener("change", showFile);
+at("p4").addEventListener("input", () => {
+  const name = at("file").value;
+  if (at("p4").value === offered.p4[name]) delete edited[name];
+  else edited[name] = at("p4").value;
+  keepProgram();
+});
+at("reset").addEventListener("click", () => {
+  edited = {};
+  keepProgram();
+  showFile();
 });
 at("link").addEventListener("click", () => navigator.clipboard?.writeText(location.href));
 [scenario, changes].forEach((each) => each.addEventListener("input", keep));
