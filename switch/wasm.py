@@ -19,7 +19,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 
 from .cache import Unbuildable
@@ -90,19 +89,16 @@ def _with_headers(folders: Iterable[str]) -> list[str]:
 
 def headers() -> Path:
     """Where the folders of C's own headers are."""
-    return _zig() / "lib" / "libc" / "include"
+    return require() / "lib" / "libc" / "include"
 
 
 def linking(objects: Sequence[Path]) -> list[str]:
     """The command that links."""
-    _zig()
     return [sys.executable, "-m", "ziglang", "wasm-ld", *_LINKED, *map(str, objects)]
 
 
-@cache
-def _zig() -> Path:
-    if is_here():
-        raise Unbuildable("a browser has no C compiler: only what was built before runs in it")
+def require() -> Path:
+    """Fail if C could not be compiled for a tab; where the compiler is."""
     found = importlib.util.find_spec("ziglang")
     if found is None or found.origin is None:
         raise Unbuildable(

@@ -6,6 +6,7 @@ import ast
 import inspect
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -18,9 +19,12 @@ from lab.engines import RunOptions
 from lab.errors import LabError, MissingTool
 from lab.machine.paths import DOCS_ENVIRONMENT, ROOT
 from lab.machine.scratch import scratch
+from lab.progress import Stages
 from lab.runs.run import run_quietly
 from lab.scenario import catalogue
+from switch.cache import Unbuildable
 from views.drawings import drawn, pictures
+from views.playground.build import build as build_playground
 from views.report import write_and_tell
 from views.site import LECTURE, ShownRun, all_pages, assemble, check_is_whole, table
 from views.slides import lecture
@@ -73,6 +77,12 @@ def command(
     (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), draw))
     check_is_whole(out)
     print(f"{out}/index.html, and the slides of a lecture: {out}/lecture.html")
+    try:
+        index = build_playground(out / "playground", Stages(Console(stderr=True)))
+    except (LabError, Unbuildable) as error:
+        print(f"closlab: the lab in a tab is left out: {error}", file=sys.stderr)
+    else:
+        print(f"The lab in a tab: {index}")
 
 
 def _shown(folder: Path) -> Iterator[ShownRun]:

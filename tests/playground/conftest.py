@@ -1,7 +1,9 @@
-"""The playground, made once for all tests of it."""
+"""The playground, made once for all tests of it, whichever processes they run in."""
 
+import fcntl
 import importlib.util
 import io
+import os
 import shutil
 from pathlib import Path
 
@@ -26,6 +28,11 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (found, cure) in _NEEDED.items():
         if not found:
             pytest.skip(f"{name} is not installed: {cure}")
-    folder = tmp_path_factory.mktemp("playground")
-    build(folder, Stages(Console(file=io.StringIO())))
+    here = tmp_path_factory.getbasetemp()
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    folder = here.parent / f"playground-{run}" if run else here / "playground"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "index.html").exists():
+            build(folder, Stages(Console(file=io.StringIO())))
     return folder

@@ -21,6 +21,8 @@ from tests.waiting import LONG_S
 
 pytestmark = needs_chromium
 _LOADS_S = 3 * LONG_S
+_READY = "document.readyState === 'complete' && document.querySelector('#run')?.disabled === false"
+_ANEW = "performance.getEntriesByType('navigation')[0].type === 'reload'"
 
 
 class _Files(http.server.SimpleHTTPRequestHandler):
@@ -56,8 +58,7 @@ def opened(chromium: Browser, address: str, **asked: Any) -> Tab:
     """The page, once it is ready; what is asked stands in its address."""
     words = urlencode(asked, doseq=True)
     tab = chromium.open(f"{address}#{words}" if asked else address)
-    tab.until("document.readyState === 'complete' && !document.querySelector('#run').disabled",
-              _LOADS_S)  # fmt: skip
+    tab.until(_READY, _LOADS_S)
     return tab
 
 
@@ -99,8 +100,7 @@ def test_a_link_is_opened_run_changed_and_reloaded(chromium: Browser, address: s
         "const typed = document.querySelector('#changes'); typed.value = 'seed=6';"
         "typed.dispatchEvent(new Event('input')); location.reload(); 1"
     )
-    tab.until("document.readyState === 'complete' && !document.querySelector('#run').disabled",
-              _LOADS_S)  # fmt: skip
+    tab.until(f"{_ANEW} && {_READY}", _LOADS_S)
     assert tab.js("document.querySelector('#changes').value") == "seed=6"
     tab.close()
 

@@ -53,6 +53,7 @@ def build(out: Path, stages: Stages) -> Path:
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             raise MissingTool(f"there is no {tool}", "apt-get install nodejs npm")
+    wasm.require()
     out.mkdir(parents=True, exist_ok=True)
     with scratch() as folder:
         with stages("Fetching Pyodide and clang"):
