@@ -16,9 +16,9 @@ from pydantic import Field, ValidationError
 
 from files import FileError, parse_plain_json, read_text
 from lab.results.part import Part
+from lab.results.result import CAUSES
 from params.quantity import duration, number, percent
 
-CAUSES = "causes.json"
 MOST_SHARES = 4
 RUN = "run"  # all of it, where one asks about that
 SCHEMA = "closlab.causes/1"

@@ -38,6 +38,7 @@ from traffic.measures import JobMeasure, Measures
 SCHEMA = "closlab.result/1"
 RESULT = "result.json"  # what it is kept in
 REPORT = "report.html"  # what `views/report` shows it in
+CAUSES = "causes.json"  # what was found out when somebody asked why: `causes.py`
 RECEIVER = "receive_buffer_full"  # of a host that is slower than its link
 CUT = "link_cut"  # frames that were under way in a link when it was cut
 CORRUPTED = "corrupted"  # on a bad cable: who received them saw a wrong FCS

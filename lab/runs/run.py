@@ -18,9 +18,8 @@ from lab.machine.paths import writing_to
 from lab.machine.program import source_in
 from lab.progress import Stages
 from lab.results import conservation
-from lab.results.causes import CAUSES
 from lab.results.outcome import INTERRUPTION, Outcome
-from lab.results.result import REPORT, RESULT, Result, assemble, save
+from lab.results.result import CAUSES, REPORT, RESULT, Result, assemble, save
 from lab.runs.provenance import provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario

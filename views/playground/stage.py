@@ -27,7 +27,7 @@ def prepare() -> None:
     from views.playground.in_tab import run
 
     run('{"scenario": "hello", "changes": []}', print)
-    with zipfile.ZipFile("/lab.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+    with zipfile.ZipFile("/lab.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
         for folder in PACKED:
             for path in sorted(Path(folder).rglob("*")):
                 if path.is_file() and path.suffix != ".lock":

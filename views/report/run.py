@@ -9,9 +9,8 @@ from pathlib import Path
 import yaml
 
 from lab.errors import LabError
-from lab.results.causes import Why, read_causes
 from lab.results.cautions import cautions
-from lab.results.result import REPORT, Flows, Result
+from lab.results.result import CAUSES, REPORT, Flows, Result
 from lab.scenario import glossary
 from lab.scenario.lists import lists_of
 from params.quantity import duration, percent, size
@@ -29,7 +28,6 @@ from views.report.plots import BINS, Limits
 from views.report.topology import is_large, parts
 from views.report.traces import traces
 from views.report.verdict import verdict
-from views.report.why import bar
 
 COMPLETION_TIMES = "Completion times"
 AS_IT_SHIPS = "The scenario as it ships: "
@@ -84,7 +82,10 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield page.paragraph(page.undivided(told), kind)
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
-    yield from map(_why, read_causes(run.folder))
+    if (run.folder / CAUSES).exists():
+        from views.report import why  # which few runs have asked
+
+        yield from why.sections(run.folder)
     shown = panels(run, Limits.of([run]))
     above = _HEAD + PORTRAIT.text(told, 1.2, inset=24)
     above += sum(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
@@ -116,12 +117,6 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield page.folded("The scenario", scenario_text(run))
     yield meanings()
     yield footer({scenario.name: run})
-
-
-def _why(found: Why) -> str:
-    """Why something was slow, where somebody asked."""
-    title = f"Why did {found.what if found.src else f'the {found.what}'} take so long?"
-    return page.section((page.grid([Panel(title, bar(found))], 2), page.listing(found.told())))
 
 
 def _first(result: Result) -> list[Figure]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from lab.results.causes import Why
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.results.causes import Why, read_causes
 from params.quantity import duration
+from views.report import page
+from views.report.page import Panel
 from views.report.palette import AGGRESSOR, FAINT, INK, MESSAGE, PAUSE, SERIES, TRACK
 from views.report.svg import FONT, WIDTH, Drawing
 
 _BAR = 26.0
 _COLOURS = AGGRESSOR, PAUSE, SERIES[3], SERIES[5]
+
+
+def sections(folder: Path) -> Iterator[str]:
+    """Why things of a run were slow, of those that somebody asked about."""
+    for found in read_causes(folder):
+        title = f"Why did {found.what if found.src else f'the {found.what}'} take so long?"
+        drawn = page.grid([Panel(title, bar(found))], 2)
+        yield page.section((drawn, page.listing(found.told())))
 
 
 def bar(why: Why) -> Drawing:

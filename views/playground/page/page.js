@@ -172,6 +172,8 @@ key.addEventListener("change", () => {
   keep();
 });
 
+addEventListener("hashchange", () => offered && restore());
+
 const lacks = Object.keys(NEEDED).find((name) => !(name in window));
 if (lacks) tell(`This browser has no ${NEEDED[lacks]}, without which the lab cannot run here.`, true);
 else begin();
