@@ -30,6 +30,7 @@ _CLANG = "@yowasp/clang@22.0.0-git20542-10"
 _PYODIDE = "pyodide@314.0.7"  # of the Python, and the interface of its libraries, that follow
 _PYTHON = "3.14"
 _PLATFORM = "pyemscripten_2026_0_wasm32"
+_FETCHES = "It takes the network, once: for Pyodide, clang and pydantic-core."
 _HERE = Path(__file__).parent
 _PYODIDE_FILES = (
     "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip",
@@ -45,6 +46,7 @@ _OURS = (
     "compiler", "controller", "course", "files", "lab", "params", "p4src", "scenarios", "switch",
     "topologies", "traffic", "views",
 )  # fmt: skip
+_US = "closlab"
 _LEFT_OUT = ("__pycache__", "tests", "test", "page")
 
 
@@ -91,8 +93,8 @@ def _lay_out(stage: Path) -> None:
         )
     packages = stage / "packages"
     shutil.copytree(_HERE / "absent", packages)
-    for name in (*_PACKAGES, "closlab"):
-        for file, path in _files(importlib.metadata.distribution(name)):
+    for name in (*_PACKAGES, _US):
+        for file, path in _files(importlib.metadata.distribution(name), is_ours=name == _US):
             (packages / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, packages / file)
     _unpack_compiled(packages)
@@ -117,10 +119,11 @@ def _copy_headers(folder: Path) -> None:
             shutil.copy(path, there)
 
 
-def _files(package: Distribution) -> Iterator[tuple[Path, Path]]:
-    """An installed package's files of Python, and what it says of itself."""
+def _files(package: Distribution, *, is_ours: bool) -> Iterator[tuple[Path, Path]]:
+    """What an installed package says of itself, and its files of Python; ours lie there already."""
     for file in package.files or ():
-        is_read = file.suffix in (".py", ".json") or file.name == "METADATA"
+        is_code = file.suffix in (".py", ".json") and not is_ours
+        is_read = is_code or file.name == "METADATA"
         if is_read and not {*file.parts} & {*_LEFT_OUT, ".."} and file.parts[0] != "bin":
             path = Path(str(file.locate()))
             if path.is_file():
@@ -129,17 +132,19 @@ def _files(package: Distribution) -> Iterator[tuple[Path, Path]]:
 
 def _unpack_compiled(packages: Path) -> None:
     """A package with code of its own, from the wheel that its authors built for tabs."""
-    version = importlib.metadata.version(_COMPILED)
-    with scratch() as folder:
-        _run(
-            [
-                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
-                *("--only-binary=:all:", "--platform", _PLATFORM, "--python-version", _PYTHON),
-                *("--dest", str(folder), f"{_COMPILED}=={version}"),
-            ]
-        )
-        for wheel in folder.glob("*.whl"):
-            shutil.unpack_archive(wheel, packages, "zip")
+    wanted = f"{_COMPILED}=={importlib.metadata.version(_COMPILED)}"
+
+    def fetch(path: Path) -> None:
+        words = [
+            *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+            *("--only-binary=:all:", "--platform", _PLATFORM, "--python-version", _PYTHON),
+            *("--dest", str(path.parent), wanted),
+        ]
+        _run(words, cure=_FETCHES)
+        next(path.parent.glob("*.whl")).rename(path)
+
+    wheel = kept(f"{_COMPILED}-{digest(wanted, _PLATFORM)}.zip", fetch)
+    shutil.unpack_archive(wheel, packages, "zip")
 
 
 def _fetched(package: str, space: Path) -> Path:
@@ -147,18 +152,20 @@ def _fetched(package: str, space: Path) -> Path:
 
     def fetch(path: Path) -> None:
         words = ["npm", "pack", "--silent", f"--pack-destination={path.parent}", package]
-        (path.parent / _run(words).strip()).rename(path)
+        (path.parent / _run(words, cure=_FETCHES).strip()).rename(path)
 
     name = re.sub(r"\W+", "-", package).strip("-")
     shutil.unpack_archive(kept(f"{name}-{digest(package)}.tgz", fetch), space / name, "gztar")
     return space / name / "package"
 
 
-def _run(words: list[str], environment: dict[str, str] | None = None) -> str:
+def _run(
+    words: list[str], environment: dict[str, str] | None = None, cure: str | None = None
+) -> str:
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, env=os.environ | (environment or {})
     )
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip()
-        raise LabError(f"{' '.join(words[:3])} failed:\n{said[-2000:]}")
+        raise LabError(f"{' '.join(words[:3])} failed:\n{said[-2000:]}", cure)
     return done.stdout
