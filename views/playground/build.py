@@ -30,7 +30,7 @@ _CLANG = "@yowasp/clang@22.0.0-git20542-10"
 _PYODIDE = "pyodide@314.0.7"  # of the Python, and the interface of its libraries, that follow
 _PYTHON = "3.14"
 _PLATFORM = "pyemscripten_2026_0_wasm32"
-_FETCHES = "It takes the network, once: for Pyodide, clang and pydantic-core."
+FETCHES = "It takes the network, once: for Pyodide, clang and pydantic-core."
 _HERE = Path(__file__).parent
 _PYODIDE_FILES = (
     "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip",
@@ -140,7 +140,7 @@ def _unpack_compiled(packages: Path) -> None:
             *("--only-binary=:all:", "--platform", _PLATFORM, "--python-version", _PYTHON),
             *("--dest", str(path.parent), wanted),
         ]
-        _run(words, cure=_FETCHES)
+        _run(words, cure=FETCHES)
         next(path.parent.glob("*.whl")).rename(path)
 
     wheel = kept(f"{_COMPILED}-{digest(wanted, _PLATFORM)}.zip", fetch)
@@ -152,7 +152,7 @@ def _fetched(package: str, space: Path) -> Path:
 
     def fetch(path: Path) -> None:
         words = ["npm", "pack", "--silent", f"--pack-destination={path.parent}", package]
-        (path.parent / _run(words, cure=_FETCHES).strip()).rename(path)
+        (path.parent / _run(words, cure=FETCHES).strip()).rename(path)
 
     name = re.sub(r"\W+", "-", package).strip("-")
     shutil.unpack_archive(kept(f"{name}-{digest(package)}.tgz", fetch), space / name, "gztar")
