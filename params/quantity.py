@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,14 @@ NANOSECONDS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
 BYTES = (Unit("B", 1), Unit("KB", 1e3), Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
 PLAIN = (Unit("", 1),)
 PER_CENT = (Unit("%", 0.01),)
+
+
+def summed(values: Iterable[float]) -> float:
+    """Their sum, rounded after each of them: so results are the same by every version of Python.
+
+    `sum` does that up to 3.11; from 3.12 on it keeps what is rounded off, and rounds at the end.
+    """
+    return reduce(operator.add, values, 0)
 
 
 def unit_for(value: float, units: Sequence[Unit]) -> Unit:

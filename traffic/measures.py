@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from params.quantity import summed
 from traffic.collectives import NEVER, Activity, Schedule, ScheduleError, Timeline
 
 _BUS_FACTORS: dict[str, Callable[[int], float]] = {
@@ -280,7 +281,7 @@ class Measures:
         start = min(step.start_ns for step in steps)
         ends = [step.end_ns for step in steps]
         jct = None if None in ends else max(end for end in ends if end is not None) - start
-        utilisation = sum(step.compute_ns for step in steps) / jct if jct else None
+        utilisation = summed(step.compute_ns for step in steps) / jct if jct else None
         return JobMeasure(job, start, jct, utilisation, tuple(steps))
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from controller import LinkSpec
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import IMMEDIATE_BYTES, RETH_BYTES, data_headers_bytes
+from params.quantity import summed
 from topologies import Link, Node
 from traffic.collectives import Schedule
 from traffic.endpoint import Recovery
@@ -50,16 +51,16 @@ def crossing_ns(message: Message, way: Way) -> float:
     costs = [8e9 / cable.rate_bps for cable in way]
     delays_ns = sum(cable.delay_ns for cable in way)
     if message.last is None:
-        return message.first * sum(costs) + delays_ns
-    before = [message.first * sum(costs[: at + 1]) for at in range(len(costs))]
-    behind = [message.last * sum(costs[at:]) for at in range(len(costs))]
+        return message.first * summed(costs) + delays_ns
+    before = [message.first * summed(costs[: at + 1]) for at in range(len(costs))]
+    behind = [message.last * summed(costs[at:]) for at in range(len(costs))]
     if not message.n_between:
-        return max(map(sum, zip(before, behind, strict=True))) + delays_ns
+        return max(map(summed, zip(before, behind, strict=True))) + delays_ns
     longest = 0.0
     for begin in range(len(costs)):
         for end in range(begin, len(costs)):
             between = costs[begin : end + 1]
-            passing = message.between * (sum(between) + (message.n_between - 1) * max(between))
+            passing = message.between * (summed(between) + (message.n_between - 1) * max(between))
             longest = max(longest, before[begin] + passing + behind[end])
     return longest + delays_ns
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from lab.results.part import Part, Percentiles, percentiles
 from lab.scenario.experiment import Experiment
+from params.quantity import summed
 from traffic.collectives import NEVER, Timeline
 from traffic.jobs import Cluster, ClusterJob
 
@@ -79,7 +80,7 @@ def cluster_result(experiment: Experiment, timeline: Timeline) -> ClusterResult 
         allocated=sum(len(hosts) * (end - start) for hosts, start, end in spells) / hosts_ns,
         utilisation=_computed_ns(experiment, timeline) / hosts_ns,
         fragmentation=fragmentation(_rack_hosts(cluster), spells),
-        racks=sum(spread) / len(spread),
+        racks=summed(spread) / len(spread),
         jobs=jobs,
     )
 

@@ -27,6 +27,7 @@ from lab.scenario.translate import (
 )
 from lab.scenario.ways import Ends, Helm, Ways
 from params.classes import ClassSet
+from params.quantity import summed
 from topologies import Fabric, Link, Node
 from traffic.collectives import LocalTransfer, Paths, Schedule, TrafficError, local_part
 from traffic.endpoint import (
@@ -297,7 +298,7 @@ class Experiment:
         frame = self.scenario.link.mtu + data_headers_bytes(self.scenario)
         way = ((2, self.settings.host_link), (between, self.settings.fabric_link))
         return round(
-            sum(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
+            summed(n * (2 * cable.delay_ns + frame * 8e9 / cable.rate_bps) for n, cable in way)
         )
 
     def peer_of(self, queue_pair: int) -> Node:

@@ -1,9 +1,11 @@
 """Small things that once went wrong."""
 
+import math
 import os
 from pathlib import Path
 
 from lab.engines.mininet.running import Registration, running
+from params.quantity import summed
 from tests.lab.conftest import closlab
 from views.report.sweep import as_numbers
 
@@ -43,3 +45,10 @@ def test_a_lab_that_begins_sweeps_away_what_killed_ones_left(own_cache: Path) ->
     os.utime(begins, (0, 0))  # it did not begin after all
     assert running() == []
     assert not list(own_cache.iterdir())
+
+
+def test_what_is_added_up_does_not_depend_on_pythons_version() -> None:
+    """Each sum is rounded before the next is added, as `sum` does up to 3.11 alone."""
+    assert summed([0.1] * 10) == 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1
+    assert summed([0.1] * 10) != math.fsum([0.1] * 10)
+    assert summed([1e16, 1.0, -1e16]) == 0 and summed([]) == 0

@@ -113,7 +113,7 @@ def by_lot(seed: int) -> dict[str, Any]:
 
 def test_scenarios_by_lot_are_the_same(playground: Path) -> None:
     with tab(playground) as ask:
-        for asked in map(by_lot, range(3)):
+        for asked in map(by_lot, (0, 125, 183)):  # the latter: floats, added up by other Pythons
             assert outcome(partial(there, ask(asked))) == outcome(partial(here, asked))
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.quantity import summed
 from params.units import DurationNs, Size
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, Site
 from traffic.jobs.job import Job, Threads
@@ -109,7 +110,7 @@ def wanted(experts: int, active: int, skew: float, chance: Random) -> list[float
     shares = [0.0] * experts
     left, open_ones = float(active), set(range(experts))
     while open_ones:
-        total = sum(weights[one] for one in open_ones)
+        total = summed(weights[one] for one in open_ones)
         full = {one for one in open_ones if left * weights[one] >= total}
         if not full:
             for one in open_ones:
@@ -125,4 +126,4 @@ def wanted(experts: int, active: int, skew: float, chance: Random) -> list[float
 def _by_rank(shares: list[float], ranks: int, tokens: int) -> list[int]:
     """How many of a rank's tokens go to each rank, its neighbours' experts next to each other."""
     each = len(shares) // ranks
-    return [round(tokens * sum(shares[at : at + each])) for at in range(0, len(shares), each)]
+    return [round(tokens * summed(shares[at : at + each])) for at in range(0, len(shares), each)]

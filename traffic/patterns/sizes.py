@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
+from params.quantity import summed
 from traffic.collectives import SizeError
 from traffic.collectives.errors import nearest
 
@@ -34,7 +35,7 @@ class SizeDistribution:
     @property
     def mean(self) -> float:
         """The average size."""
-        return sum((q - p) * (a + b) / 2 for (a, p), (b, q) in pairwise(self.points))
+        return summed((q - p) * (a + b) / 2 for (a, p), (b, q) in pairwise(self.points))
 
     def at(self, share: float) -> int:
         """The size that this share of flows does not exceed; at least one byte."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from params.quantity import summed
 from views.report.svg import WIDTH, Drawing
 
 _FIRST = 2  # what one looks at first, on the first page: the fabric, and messages
@@ -89,12 +90,12 @@ def _fill(heights: Sequence[float], room: float, columns: int, *, first: int) ->
         if max(sums[:columns]) > room:
             continue
         # What comes first matters a little: it breaks ties, and near ties.
-        matters = sum(
+        matters = summed(
             height * 0.1 / (at + 1)
             for at, (place, height) in enumerate(zip(places, heights, strict=True))
             if place < columns
         )
-        value = sum(sums[:columns]) + matters
+        value = summed(sums[:columns]) + matters
         if value > best[0]:
             chosen = [[at for at, p in enumerate(places) if p == c] for c in range(columns)]
             best = value, chosen

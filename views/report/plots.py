@@ -20,6 +20,7 @@ from params.quantity import (
     plural,
     quantity,
     size,
+    summed,
 )
 from topologies import Node, NodeKind
 from traffic.measures import percentile
@@ -138,7 +139,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     if not strips:
         return None
     top = 6.0 + room_for_events(run)
-    bottom = top + sum(strip.height for strip in strips)
+    bottom = top + summed(strip.height for strip in strips)
     drawing = Drawing(bottom + _AXIS, _told_of_queues(run))
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     y = top

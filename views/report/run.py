@@ -13,7 +13,7 @@ from lab.results.cautions import cautions
 from lab.results.result import CAUSES, REPORT, Flows, Result
 from lab.scenario import glossary
 from lab.scenario.lists import lists_of
-from params.quantity import duration, percent, size
+from params.quantity import duration, percent, size, summed
 from views.report import page, words
 from views.report.again import KEPT_AS, command, made_from, needs_file
 from views.report.climbing import the_rest
@@ -88,7 +88,7 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
         yield from why.sections(run.folder)
     shown = panels(run, Limits.of([run]))
     above = _HEAD + PORTRAIT.text(told, 1.2, inset=24)
-    above += sum(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
+    above += summed(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
     yield page.columns([panel for panel in shown if panel.drawing or panel.parts], above)
     yield page.folded("All that the figures say", page.listing(words.sentences(run)))
     if more:

@@ -12,6 +12,7 @@ from itertools import islice
 
 from lab.results.causes import Held
 from lab.results.outcome import PauseNote
+from params.quantity import summed
 from views.report.kept import KeptRun, once
 
 NEAR_NS = 2_000  # what notes may be off by
@@ -213,4 +214,4 @@ def chain(run: KeptRun, src: str, begin_ns: float, end_ns: float) -> tuple[Held,
 
 
 def _length(spans: Iterable[Span]) -> float:
-    return sum(end - begin for begin, end in spans)
+    return summed(end - begin for begin, end in spans)

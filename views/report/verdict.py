@@ -15,7 +15,7 @@ import networkx as nx
 from lab.results.cluster import JobOfCluster
 from lab.scenario.faults import worded
 from lab.scenario.questions import Question
-from params.quantity import duration, listed, number, packets, percent, plural, size
+from params.quantity import duration, listed, number, packets, percent, plural, size, summed
 from traffic.endpoint import Recovery
 from traffic.jobs import MixSpec, TrainingJob
 from views.report.kept import KeptFlow, KeptRun
@@ -408,7 +408,7 @@ def _small(run: KeptRun) -> str:
     sent_ns = sum(count for count, _ in took) * 8 / run.result.scenario.link.rate_gbps
     slow = run.result.flows.slowdown
     is_late = slow is not None and slow.max > _LATE
-    if not took or is_late or sent_ns > _HARDLY_SENT * sum(alone for _, alone in took):
+    if not took or is_late or sent_ns > _HARDLY_SENT * summed(alone for _, alone in took):
         return ""
     usual = median(count for count, _ in took)
     return f"Its messages are small, half of them {size(usual)} or less, so that delays count"
