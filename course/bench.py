@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from compiler import CompileError, CompileOptions, compile_program
-from course.functions import Functions
+from course.functions import Functions, Hosts
 from course.handed_in import Files
 from course.lesson import SHARED
 from course.verdict import AsAbove, Wrong
@@ -43,8 +43,9 @@ Kind = type | tuple[type, ...]  # of an answer
 class Bench:
     """What was handed in, and what can be done with it."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, hosts: Hosts) -> None:
         """Take files into a folder, in which what ships with the lessons is as it ships."""
+        self._hosts = hosts
         self._holds = tempfile.TemporaryDirectory(prefix="closlab-lesson-")
         self.folder = Path(self._holds.name)
         self._known: dict[str, object] = {}
@@ -105,8 +106,8 @@ class Bench:
     # --- functions in Python
 
     def functions(self, name: str) -> Functions:
-        """What a file defines, to be called; it runs in a process of its own."""
-        return self._once(name, Functions)
+        """What a file defines, to be called."""
+        return self._once(name, lambda path: Functions(path, self._hosts()))
 
     # --- answers, and runs of the simulator
 

@@ -24,9 +24,8 @@ from course.bounds import lines_of
 from course.check import Check
 from course.checks import checks_of
 from course.handed_in import files_in, packed
-from course.inside import TOO_MUCH_MEMORY
 from course.lesson import Lesson
-from course.verdict import NOT_JUDGED, Grade, Judged, State, shown
+from course.verdict import NOT_JUDGED, TOO_MUCH_MEMORY, Grade, Judged, State, shown
 from lab.errors import LabError
 from lab.machine import tools
 from lab.machine.building import building

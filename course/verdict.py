@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 NOT_JUDGED = "because of what is said above"
-
+MEMORY_BYTES = 3 << 30  # that a submission may take
+TOO_MUCH_MEMORY = (
+    f"it takes more than {MEMORY_BYTES >> 30} GiB of memory",
+    "is there a table, register, number or macro in it that is larger than the lesson needs?",
+)
 
 _MOST_LINES = 30
 _BEGINS, _ENDS = 200, 100  # characters of a long line: a quotation is in its middle

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from course import functions, rooms
+from course import apart, rooms
 from course.checks import checks_of
 from course.grade import grade
 from course.handed_in import files_in
@@ -133,7 +133,7 @@ QUICK = ("forge/no-object", "output/a-terminal-is-steered", "die/later", "memory
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FATAL]
 )
 def test_what_harms_its_author(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "_USUAL_S", 6)
+    monkeypatch.setattr(apart, "_USUAL_S", 6)
     lines, points, told = FATAL[name]
     found = judged("7", hostile(tmp_path, lines))
     assert found.score == points, said(found)

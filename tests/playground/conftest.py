@@ -1,17 +1,23 @@
 """The playground, made once for all tests of it, whichever processes they run in."""
 
 import fcntl
+import functools
+import http.server
 import importlib.util
 import io
 import os
 import shutil
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from lab.errors import LabError
 from lab.progress import Stages
+from tests.lab.browser import Browser, browser
 from views.playground.build import FETCHES, build
 
 _NEEDED = {
@@ -42,3 +48,28 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     raise
                 pytest.skip(f"{error.message} {error.cure}")
     return folder
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *_: Any) -> None:
+        """Nobody is told."""
+
+
+@pytest.fixture(scope="module")
+def address(playground: Path) -> Iterator[str]:
+    files = functools.partial(_Files, directory=str(playground))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found

@@ -14,17 +14,12 @@ process.on("uncaughtException", (error) => {
 });
 const folder = path.resolve(process.argv[2]);
 const { loadPyodide } = await import(pathToFileURL(path.join(folder, "pyodide", "pyodide.mjs")).href);
-const python = await loadPyodide({ env: { HOME: "/home/pyodide" } });
+const python = await loadPyodide({ env: { HOME: "/home/pyodide", PYTHONPATH: "/lab:/packages" } });
 const packed = new Uint8Array(fs.readFileSync(path.join(folder, "lab.zip")));
 python.unpackArchive(packed, "zip", { extractDir: "/" });
-python.runPython(`
-import sys
-from pathlib import Path
-sys.path[:0] = ["/lab", "/packages"]
-for kept in Path("/home/pyodide/.cache/closlab").iterdir():
-    kept.chmod(0o700)
-`);
+python.pyimport("importlib").invalidate_caches(); // it looked for the lab before it was there
 const lab = python.pyimport("views.playground.in_tab");
+lab.unpacked();
 console.log(lab.offered());
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const began = performance.now();

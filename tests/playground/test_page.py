@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import shutil
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import pytest
-
 from lab.machine.paths import FABRIC_PROGRAM
-from tests.lab.browser import Browser, Tab, browser, needs_chromium
+from tests.lab.browser import Browser, Tab, needs_chromium
 from tests.playground.test_same_bytes import here
 from tests.waiting import LONG_S
 
@@ -23,31 +17,6 @@ pytestmark = needs_chromium
 _LOADS_S = 3 * LONG_S
 _READY = "document.readyState === 'complete' && document.querySelector('#run')?.disabled === false"
 _ANEW = "performance.getEntriesByType('navigation')[0].type === 'reload'"
-
-
-class _Files(http.server.SimpleHTTPRequestHandler):
-    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
-
-    def log_message(self, *_: Any) -> None:
-        """Nobody is told."""
-
-
-@pytest.fixture(scope="module")
-def address(playground: Path) -> Iterator[str]:
-    files = functools.partial(_Files, directory=str(playground))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/index.html"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
 
 
 def said(tab: Tab) -> str:
@@ -158,9 +127,42 @@ def test_a_threshold_in_p4_is_edited_compiled_and_run(
     tab.close()
 
 
+def test_an_error_is_shown_where_it_is(chromium: Browser, address: str) -> None:
+    tab = opened(chromium, address, scenario="hello")
+    wrong = (
+        (FABRIC_PROGRAM.parent / "mark.p4").read_text().replace("out_used >", "out_used_up >", 1)
+    )
+    line = next(n for n, each in enumerate(wrong.split("\n"), 1) if "out_used_up" in each)
+    _edit(tab, "mark.p4", wrong)
+    tab.js("const f = document.querySelector('#file'); f.value = 'pause.p4';"
+           "f.dispatchEvent(new Event('change')); 1")  # fmt: skip
+    assert f"mark.p4:{line}" in ran(tab)
+    assert tab.js("document.querySelector('#file').value") == "mark.p4"
+    shown = "document.querySelector('#p4 .CodeMirror').CodeMirror"
+    assert tab.js(f"{shown}.getCursor().line") == line - 1
+    assert "out_used_up" in tab.js("document.querySelector('#p4 .said').textContent")
+    tab.js("document.querySelector('#reset').click(); 1")
+    assert tab.js("document.querySelector('#p4 .said')") is None
+    tab.close()
+
+
+def test_two_runs_are_put_side_by_side(chromium: Browser, address: str) -> None:
+    tab = opened(chromium, address, scenario="incast")
+    assert tab.js("document.querySelector('#earlier').hidden")
+    first = ran(tab)
+    tab.js("document.querySelector('#changes').value = 'pfc.enabled=false'; 1")
+    second = ran(tab, 2)
+    assert first in tab.js("document.querySelector('#before').textContent") and first != second
+    tab.click("#compare")
+    tab.until("document.querySelector('#report').srcdoc.includes('pfc.enabled')", _LOADS_S)
+    tab.close()
+
+
 def _edit(tab: Tab, name: str, text: str) -> None:
     tab.js(
-        "{ const chosen = document.querySelector('#file'), typed = document.querySelector('#p4');"
+        "{ const chosen = document.querySelector('#file');"
         f"chosen.value = {json.dumps(name)}; chosen.dispatchEvent(new Event('change'));"
-        f"typed.value = {json.dumps(text)}; typed.dispatchEvent(new Event('input')); }} 1"
+        f"const it = document.querySelector('#p4 .CodeMirror').CodeMirror; it.setSelection("
+        "{line: 0, ch: 0}, {line: it.lineCount(), ch: 0});"
+        f"it.replaceSelection({json.dumps(text)}); }} 1"
     )

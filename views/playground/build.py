@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution
 from pathlib import Path
 
@@ -22,18 +23,24 @@ from switch import wasm
 from switch.build import RUNTIME, digest
 from switch.cache import kept
 from switch.wasm import TARGET, TARGET_VARIABLE
+from views.playground import lessons
 from views.report.moments import SCRIPT
 from views.report.palette import sheet
 from views.report.traces import SCRIPT as TRACES
 
 _CLANG = "@yowasp/clang@22.0.0-git20542-10"
 _PYODIDE = "pyodide@314.0.7"  # of the Python, and the interface of its libraries, that follow
+_EDITOR = "codemirror@5.65.21"
 _PYTHON = "3.14"
 _PLATFORM = "pyemscripten_2026_0_wasm32"
-FETCHES = "It takes the network, once: for Pyodide, clang and pydantic-core."
+FETCHES = "It takes the network, once: for Pyodide, clang, an editor and pydantic-core."
 _HERE = Path(__file__).parent
 _PYODIDE_FILES = (
     "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip",
+)  # fmt: skip
+_EDITOR_FILES = (
+    "lib/codemirror.js", "lib/codemirror.css", "mode/clike/clike.js", "mode/python/python.js",
+    "mode/yaml/yaml.js", "LICENSE",
 )  # fmt: skip
 # What a simulated run imports of other people's.
 _PACKAGES = (
@@ -43,11 +50,11 @@ _PACKAGES = (
 )  # fmt: skip
 _COMPILED = "pydantic-core"  # has a wheel for tabs
 _OURS = (
-    "compiler", "controller", "course", "files", "lab", "params", "p4src", "scenarios", "switch",
-    "topologies", "traffic", "views",
+    "compiler", "controller", "course", "exercises", "files", "lab", "params", "p4src",
+    "scenarios", "switch", "topologies", "traffic", "views",
 )  # fmt: skip
 _US = "closlab"
-_LEFT_OUT = ("__pycache__", "tests", "test", "page")
+_LEFT_OUT = ("__pycache__", "tests", "test", "page", "solution")
 
 
 def build(out: Path, stages: Stages) -> Path:
@@ -58,24 +65,34 @@ def build(out: Path, stages: Stages) -> Path:
     wasm.require()
     out.mkdir(parents=True, exist_ok=True)
     with scratch() as folder:
-        with stages("Fetching Pyodide and clang"):
-            pyodide, clang = _fetched(_PYODIDE, folder), _fetched(_CLANG, folder)
+        with stages("Fetching Pyodide, clang and an editor"):
+            pyodide, clang, editor = (
+                _fetched(package, folder) for package in (_PYODIDE, _CLANG, _EDITOR)
+            )
         stage = folder / "stage"
         with stages("Compiling C for WebAssembly"):
             _lay_out(stage)
         with stages("Reading all of it once in node"):
             words = ["node", str(_HERE / "stage.mjs"), str(pyodide), str(stage)]
             _run([*words, str(out / "lab.zip")])
-        for name in _PYODIDE_FILES:
-            (out / "pyodide").mkdir(exist_ok=True)
-            shutil.copy(pyodide / name, out / "pyodide" / name)
+        _copied(pyodide, _PYODIDE_FILES, out / "pyodide")
+        _copied(editor, _EDITOR_FILES, out / "editor")
         shutil.copytree(clang / "gen", out / "clang", dirs_exist_ok=True)
+    (out / "lessons").mkdir(exist_ok=True)
+    for name, content in lessons.pages().items():
+        (out / "lessons" / f"{name}.json").write_text(json.dumps(content))
     for page in (_HERE / "page").iterdir():
         shutil.copy(page, out / page.name)
     (out / "colours.css").write_text(sheet())
     index = out / "index.html"
     index.write_text(index.read_text().replace("REPORT_SCRIPTS", " ".join(_of_reports())))
     return index
+
+
+def _copied(of: Path, files: Iterable[str], to: Path) -> None:
+    to.mkdir(exist_ok=True)
+    for name in files:
+        shutil.copy(of / name, to)
 
 
 def _of_reports() -> Iterator[str]:

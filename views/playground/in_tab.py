@@ -1,4 +1,4 @@
-"""What a page asks of the lab: the scenarios there are, and a run of one, told as JSON."""
+"""What a page asks of the lab, told as JSON: runs of scenarios, and grades."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
@@ -19,11 +20,15 @@ from lab.runs.run import check, keeping, simulate
 from lab.scenario import catalogue, shipped
 from lab.scenario.model import Scenario, all_keys
 from switch.wasm import NotBuilt, in_a_tab
+from views.playground import lessons
+from views.playground.lessons import Tell
 from views.report import write_and_tell
+from views.report.compare import Comparison, write_comparison
 
-_OUT, _CHANGED = Path("/results"), Path("/p4src")
+_NOW, _BEFORE, _BOTH = (Path("/results") / name for name in ("now", "before", "both"))
+_CHANGED = Path("/p4src")
 _STOCK = FABRIC_PROGRAM.parent
-Tell = Callable[[str], object]
+_BUILT = Path("/home/pyodide/.cache/closlab")
 
 
 class _Told(io.StringIO):
@@ -38,6 +43,12 @@ class _Told(io.StringIO):
         if text.strip():
             self._tell(text.rstrip())
         return len(text)
+
+
+def unpacked() -> None:
+    """What was built for this tab is its own, as what it builds itself: others write to neither."""
+    for file in _BUILT.iterdir():
+        file.chmod(0o700)
 
 
 def offered() -> str:
@@ -56,11 +67,35 @@ def run(asked: str, tell: Tell) -> str:
     """Simulate a scenario under changed settings, and with changed files of P4 if there are any:
     its verdict, report and files; or the C that is to be compiled before."""
     wanted = json.loads(asked)
-    shutil.rmtree(_OUT, ignore_errors=True)
-    _OUT.mkdir(parents=True)
-    try:
+
+    def act() -> dict[str, Any]:
         scenario = _scenario(wanted["scenario"], tuple(wanted["changes"]))
-        return json.dumps(_run(scenario, _changed(wanted.get("p4", {})), tell))
+        return _run(scenario, _changed(wanted.get("p4", {})), tell)
+
+    return _answered(act)
+
+
+def compare(_asked: str, _tell: Tell) -> str:
+    """The last run beside the one before it."""
+
+    def act() -> dict[str, Any]:
+        shutil.rmtree(_BOTH, ignore_errors=True)
+        _BOTH.mkdir()
+        page = write_comparison(Comparison.of((_BEFORE, _NOW)), _BOTH)
+        return {"page": page.read_text()}
+
+    return _answered(act)
+
+
+def grade(asked: str, so_far: Tell) -> str:
+    """Judge what was made of a lesson's files; or the C that is to be compiled before."""
+    wanted = json.loads(asked)
+    return _answered(lambda: lessons.judged(wanted["lesson"], wanted["files"], so_far))
+
+
+def _answered(act: Callable[[], dict[str, Any]]) -> str:
+    try:
+        return json.dumps(act())
     except NotBuilt as wants:
         compiling, linking = in_a_tab()
         to_do = {"source": wants.source, "path": str(wants.path)}
@@ -88,16 +123,27 @@ def _scenario(asked: str | dict[str, Any], changes: tuple[str, ...]) -> Scenario
 
 
 def _run(scenario: Scenario, p4: Path | None, tell: Tell) -> dict[str, Any]:
-    options = RunOptions(out=_OUT, engine="sim", p4=p4)
-    check(options)
-    stages = Stages(Console(file=_Told(tell), width=200))
-    code = simulate(scenario, options, stages, keeping(options, stages))
-    tell("Writing the report")
-    report, verdict = write_and_tell(_OUT)
-    files = [path for path in sorted(_OUT.iterdir()) if path.is_file() and path != report]
+    with TemporaryDirectory() as folder:
+        out = Path(folder)
+        options = RunOptions(out=out, engine="sim", p4=p4)
+        check(options)
+        stages = Stages(Console(file=_Told(tell), width=200))
+        code = simulate(scenario, options, stages, keeping(options, stages))
+        tell("Writing the report")
+        report, verdict = write_and_tell(out)
+        _take(out)
+    files = [path for path in sorted(_NOW.iterdir()) if path.is_file() and path.name != report.name]
     return {
         "verdict": verdict,
         "code": code,
-        "report": report.read_text(),
+        "report": (_NOW / report.name).read_text(),
         "files": {path.name: path.read_text() for path in files},
     }
+
+
+def _take(made: Path) -> None:
+    """A run that was kept is the last one, and the last one that before it."""
+    shutil.rmtree(_BEFORE, ignore_errors=True)
+    if _NOW.exists():
+        _NOW.rename(_BEFORE)
+    shutil.copytree(made, _NOW)

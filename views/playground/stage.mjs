@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 
 const [pyodide, stage, packed] = process.argv.slice(2).map((each) => path.resolve(each));
 const { loadPyodide } = await import(pathToFileURL(path.join(pyodide, "pyodide.mjs")).href);
-const python = await loadPyodide({ env: { HOME: "/home/pyodide" } });
+const python = await loadPyodide({ env: { HOME: "/home/pyodide", PYTHONPATH: "/lab:/packages" } });
 const copied = (from, to) => {
   python.FS.mkdirTree(to);
   for (const entry of fs.readdirSync(from, { withFileTypes: true })) {

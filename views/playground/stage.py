@@ -1,8 +1,7 @@
 """What is done once before a tab opens the lab; it is run by Pyodide, in node."""
 
 import compileall
-import os
-import sys
+import importlib
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -13,9 +12,6 @@ PACKED = "/lab", "/packages", "/headers", "/home/pyodide/.cache/closlab"
 
 def prepare() -> None:
     """Compile Python, simulate once, and pack it all."""
-    sys.path[:0] = ["/lab", "/packages"]
-    for shared in Path("/home/pyodide/.cache/closlab").iterdir():
-        shared.chmod(0o700)
     compiled = partial(
         compileall.compile_dir, quiet=1, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH
     )
@@ -24,9 +20,11 @@ def prepare() -> None:
     for source in Path("/packages").rglob("*.py"):
         source.unlink()
     compiled("/lab")
-    from views.playground.in_tab import run
+    importlib.invalidate_caches()  # Python looked for the lab before it was there
+    from views.playground import in_tab
 
-    run('{"scenario": "hello", "changes": []}', print)
+    in_tab.unpacked()
+    in_tab.run('{"scenario": "hello", "changes": []}', print)
     with zipfile.ZipFile("/lab.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
         for folder in PACKED:
             for path in sorted(Path(folder).rglob("*")):
@@ -34,5 +32,4 @@ def prepare() -> None:
                     packed.write(path)
 
 
-os.environ["HOME"] = "/home/pyodide"
 prepare()

@@ -5,7 +5,7 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 // What to say of anything that was thrown: not all of it is an Error.
 const said = (error) => (error instanceof Error ? error.message : JSON.stringify(error)) || String(error);
 
-const say = (kind, what) => postMessage({ kind, what });
+const say = (kind, what, at) => postMessage({ kind, what, at });
 
 const files = (tree, python, folder) => {
   for (const name of python.FS.readdir(folder).filter((each) => !each.startsWith("."))) {
@@ -47,37 +47,37 @@ const ready = (async () => {
     if (!answer.ok) throw new Error(`lab.zip: ${answer.status} ${answer.statusText}`);
     return answer.arrayBuffer();
   });
-  const python = await loadPyodide({ indexURL: "pyodide/", env: { HOME: "/home/pyodide" } });
+  const env = { HOME: "/home/pyodide", PYTHONPATH: "/lab:/packages" };
+  const python = await loadPyodide({ indexURL: "pyodide/", env });
   say("told", "Unpacking the lab");
   python.unpackArchive(await packed, "zip", { extractDir: "/" });
-  python.runPython(`
-import sys
-from pathlib import Path
-sys.path[:0] = ["/lab", "/packages"]
-for kept in Path("/home/pyodide/.cache/closlab").iterdir():
-    kept.chmod(0o700)
-`);
   say("told", "Reading the lab");
-  return { python, lab: python.pyimport("views.playground.in_tab") };
+  python.pyimport("importlib").invalidate_caches(); // it looked for the lab before it was there
+  const lab = python.pyimport("views.playground.in_tab");
+  lab.unpacked();
+  return { python, lab };
 })();
 
 ready.then(
   ({ lab }) => say("ready", JSON.parse(lab.offered())),
-  (error) => say("failed", { error: `the lab cannot be loaded: ${said(error)}` }),
+  (error) => say("failed", `the lab cannot be loaded: ${said(error)}`),
 );
 
-onmessage = async ({ data }) => {
+// What one may ask for, each of Python's functions.
+const ASKS = ["run", "compare", "grade"];
+
+onmessage = async ({ data: { at, what, words } }) => {
   const { python, lab } = await ready;
-  const run = () => JSON.parse(lab.run(JSON.stringify(data), (line) => say("told", line)));
+  const hear = what === "grade" ? (text) => say("soFar", text, at) : (line) => say("told", line);
+  const ask = () => JSON.parse(lab[ASKS.find((each) => each === what)](JSON.stringify(words), hear));
   try {
-    let found = run();
-    if (found.compile) {
+    let found = ask();
+    while (found.compile) {
       await compile(python, found.compile);
-      found = run();
+      found = ask();
     }
-    say("ran", found);
+    say("done", found, at);
   } catch (error) {
-    const last = said(error).trim().split("\n").at(-1);
-    say("failed", { error: `the lab broke off: ${last}`, over: true });
+    say("brokeOff", `the lab broke off: ${said(error).trim().split("\n").at(-1)}`);
   }
 };
