@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from views.drawings import drawn
+from tests.lab.browser import browser, needs_chromium
+from views.drawings import drawn, moving
 from views.site import check_is_whole
 from views.slides import lecture
 
@@ -52,5 +53,27 @@ def test_the_lecture_fits_its_time_and_tells_of_each_figure(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_lecture_is_made() -> None:
-    page = lecture(TEXT, lambda commands, name: drawn(commands, name).to_svg())
+    page = lecture(TEXT, moving)
     assert len(re.findall("<svg", page)) == TEXT.count("```figure")
+    assert page.count('<div class="moments"') == TEXT.count("\nfabric\n```") >= 2
+
+
+@needs_chromium
+def test_a_fabric_on_a_slide_is_moved_through(tmp_path: Path) -> None:
+    """By keys too, which lead through the slides otherwise."""
+    text = "# One\n\n```figure\ncloslab run incast --engine sim\nfabric\n```\n\n---\n\n# Two\n"
+    path = tmp_path / "lecture.html"
+    path.write_text(lecture(text, moving))
+    with browser() as found:
+        tab = found.open(path.as_uri())
+        step = "document.querySelector('.steps p').textContent"
+        tab.until(f"({step} ?? '').startsWith('What happened')")
+        tab.js("document.querySelectorAll('.steps button')[1].focus(); 1")
+        tab.key("ArrowRight")
+        tab.until(f"{step}.startsWith('1 of ')")
+        assert tab.js("scrollY") == 0
+        tab.js("document.activeElement.blur(); 1")
+        tab.key("ArrowRight")
+        tab.until("scrollY > 0")
+        assert not tab.complaints()
+        tab.picture(tmp_path / "slide.png")

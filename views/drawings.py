@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.api import run
+from lab import api
 from lab.errors import LabError
 from lab.machine.scratch import scratch
 from lab.scenario import catalogue
@@ -23,9 +23,12 @@ from views.report import read_run
 from views.report.compare import Comparison
 from views.report.compare import figures_of as figures_beside
 from views.report.figures import figure, figures_of
+from views.report.moments import moments
+from views.report.page import moved
 from views.report.svg import Drawing
 
 _SHOWN = re.compile(r"^!\[[^\]]+\]\((\S+\.svg)\)\n\n\*Made by (.+?)\.\*$", re.MULTILINE | re.DOTALL)
+_MOVING = "fabric"  # the figure that one moves through
 _COMMAND = re.compile(r"`([^`]+)`")
 
 
@@ -55,12 +58,25 @@ def pictures(page: Path) -> list[Picture]:
 
 def drawn(commands: Sequence[str], name: str) -> Drawing:
     """A figure of a run of the simulator, or of several beside each other."""
+    return _drawn(commands, name)[0]
+
+
+def moving(commands: Sequence[str], name: str) -> str:
+    """The same for a page, in which one moves through the moments of a fabric."""
+    drawing, told = _drawn(commands, name)
+    return moved(drawing.render(), told)
+
+
+def _drawn(commands: Sequence[str], name: str) -> tuple[Drawing, str]:
+    """A figure, and what it was like over time, if it is of a fabric."""
     with scratch() as folder:
         made = [_made(words, folder) for words in map(shlex.split, commands)
                 if words[:2] != ["closlab", "compare"]]  # fmt: skip
-        if len(made) == 1:
-            return figure(figures_of(read_run(made[0])), name)
-        return figure(figures_beside(Comparison.of(made)), name)
+        if len(made) > 1:
+            return figure(figures_beside(Comparison.of(made)), name), ""
+        run = read_run(made[0])
+        found = figure(figures_of(run), name)
+        return found, moments(run, found) if name == _MOVING else ""
 
 
 def _made(words: Sequence[str], folder: Path) -> Path:
@@ -74,5 +90,5 @@ def _made(words: Sequence[str], folder: Path) -> Path:
     chosen = catalogue.load(words[2], tuple(told.pop("--set", [])))
     if told:
         raise LabError(f"a figure's run knows --set and --out only: {shlex.join(words)}")
-    run(chosen, out=out)
+    api.run(chosen, out=out)
     return out

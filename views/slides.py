@@ -2,7 +2,7 @@
 
 Slides are parted by `---`. Of Markdown they have headings, paragraphs, lists, code, `code`,
 **bold** and *emphasis*; a block of the kind `figure` names a run (or several, to be put beside each
-other) and a figure, which is drawn anew:
+other) and a figure, which is drawn anew; in a `fabric` one moves through the run:
 
     ```figure
     closlab run incast --engine sim --set ecn.enabled=true
@@ -16,8 +16,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
+from views.report.moments import SCRIPT
+from views.report.page import MOVED
+from views.report.palette import DAY, variables
+
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
-_STYLE = """
+_STYLE = (
+    f"""
+:root {{ {variables(DAY)} }}
+{MOVED}
+.moments .steps button:last-child {{ display: none; }}  /* a slide is large already */
+"""
+    + """
 body { margin: 0; font: 22px/1.4 system-ui, sans-serif; color: #1c2430; background: #d9dee5; }
 section { box-sizing: border-box; min-height: 96vh; max-width: 62rem; margin: 2vh auto;
           padding: 2.5rem 4rem; background: #fff; }
@@ -28,8 +38,11 @@ svg { width: 100%; height: auto; max-height: 62vh; }
 figcaption { color: #5a6675; font-size: .7em; } li { margin: .35em 0; } figure { margin: 0; }
 @media print { section { break-after: page; margin: 0; } body { background: #fff; } }
 """
+)
 _KEYS = """
 addEventListener("keydown", event => {
+  const own = event.key === " " ? "input, select, button" : "input, select";
+  if (event.defaultPrevented || event.target.closest(own)) return;
   const step = {ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1}[event.key];
   if (!step) return;
   event.preventDefault();
@@ -53,7 +66,7 @@ def lecture(text: str, draw: Draw) -> str:
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{sections}\n'
-        f"<script>{_KEYS}</script></body></html>\n"
+        f"<script>{SCRIPT}\n{_KEYS}</script></body></html>\n"
     )
 
 

@@ -23,7 +23,7 @@ from lab.progress import Stages
 from lab.runs.run import run_quietly
 from lab.scenario import catalogue
 from switch.cache import Unbuildable
-from views.drawings import drawn, pictures
+from views.drawings import moving, pictures
 from views.playground.build import build as build_playground
 from views.report import write_and_tell
 from views.site import LECTURE, ShownRun, all_pages, assemble, check_is_whole, table
@@ -73,8 +73,7 @@ def command(
         )
     if done.returncode != 0:
         raise LabError(f"the site cannot be made:\n{(done.stdout + done.stderr).strip()}")
-    draw = lambda commands, name: drawn(commands, name).to_svg()  # noqa: E731
-    (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), draw))
+    (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), moving))
     check_is_whole(out)
     print(f"{out}/index.html, and the slides of a lecture: {out}/lecture.html")
     try:

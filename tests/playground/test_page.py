@@ -16,6 +16,7 @@ from tests.waiting import LONG_S
 pytestmark = needs_chromium
 _LOADS_S = 3 * LONG_S
 _READY = "document.readyState === 'complete' && document.querySelector('#run')?.disabled === false"
+_FAILED = "document.querySelector('#progress').classList.contains('failed')"
 _ANEW = "performance.getEntriesByType('navigation')[0].type === 'reload'"
 
 
@@ -39,8 +40,7 @@ def ran(tab: Tab, times: int = 1) -> str:
     )
     tab.click("#run")
     tab.until(
-        f"document.documentElement.dataset.ran === '{times}'"
-        " || document.querySelector('#progress').classList.contains('failed')",
+        f"document.documentElement.dataset.ran === '{times}' || {_FAILED}",
         _LOADS_S,
     )
     return said(tab)
@@ -146,15 +146,24 @@ def test_an_error_is_shown_where_it_is(chromium: Browser, address: str) -> None:
     tab.close()
 
 
-def test_two_runs_are_put_side_by_side(chromium: Browser, address: str) -> None:
+def test_a_run_is_played_back_and_compared(chromium: Browser, address: str) -> None:
     tab = opened(chromium, address, scenario="incast")
-    assert tab.js("document.querySelector('#earlier').hidden")
     first = ran(tab)
+    assert tab.js("document.querySelector('#compare').hidden")
+    shown = "document.querySelector('#report').srcdoc"
+    tab.click("#replay")
+    tab.until(f"{shown}.includes('id=\"held\"') || {_FAILED}", _LOADS_S)
+    assert said(tab) == first
     tab.js("document.querySelector('#changes').value = 'pfc.enabled=false'; 1")
     second = ran(tab, 2)
     assert first in tab.js("document.querySelector('#before').textContent") and first != second
     tab.click("#compare")
-    tab.until("document.querySelector('#report').srcdoc.includes('pfc.enabled')", _LOADS_S)
+    tab.until(f"document.querySelector('#compare').ariaPressed === 'true' || {_FAILED}", _LOADS_S)
+    assert said(tab) == second
+    assert "now" in tab.js(shown) and "before" in tab.js(shown)
+    tab.click("#told")
+    assert file(tab, "report.html") == tab.js(shown)
+    assert not tab.complaints()  # no script was kept from running
     tab.close()
 
 

@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING
 
 from lab.errors import LabError, MissingTool
 from views.live import gnmi, metrics, tune_routes
+from views.live.alone import MADE, PAGE
 from views.live.hub import Frame, Hub
 from views.live.tune_routes import Tuner, told_in_a_line
-from views.report.moments import LOOKS
-from views.report.palette import sheet
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 LOOPBACK = "127.0.0.1"
-PAGE, YANG = (Path(__file__).parent / name for name in ("page", "yang"))
+YANG = Path(__file__).parent / "yang"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _INTERVAL_S = 0.1  # between two messages to a page: ten a second are as many as one sees
 _WORD_BYTES = 200
@@ -250,10 +249,7 @@ class _Door:
 
 def _files() -> dict[str, tuple[bytes, str]]:
     """The page and what belongs to it, by path: nothing else is ever read from the disk."""
-    found = {
-        "/colours.css": (sheet().encode(), "text/css"),
-        "/looks.js": (LOOKS.encode(), "text/javascript"),
-    }
+    found = {name: (text.encode(), _KINDS[Path(name).suffix]) for name, text in MADE.items()}
     for path in sorted(PAGE.rglob("*")):
         if path.suffix in _KINDS:
             name = path.relative_to(PAGE).as_posix()

@@ -23,6 +23,7 @@ from switch import wasm
 from switch.build import RUNTIME, digest
 from switch.cache import kept
 from switch.wasm import TARGET, TARGET_VARIABLE
+from views.live import alone
 from views.playground import lessons
 from views.report.moments import SCRIPT
 from views.report.palette import sheet
@@ -54,7 +55,7 @@ _OURS = (
     "scenarios", "switch", "topologies", "traffic", "views",
 )  # fmt: skip
 _US = "closlab"
-_LEFT_OUT = ("__pycache__", "tests", "test", "page", "solution")
+_LEFT_OUT = ("__pycache__", "tests", "test", "solution")
 
 
 def build(out: Path, stages: Stages) -> Path:
@@ -96,8 +97,8 @@ def _copied(of: Path, files: Iterable[str], to: Path) -> None:
 
 
 def _of_reports() -> Iterator[str]:
-    """The scripts that stand in reports, which are shown in the page: no other runs there."""
-    for script in (SCRIPT, TRACES):
+    """The scripts of reports and replays, which are shown in the page: no other runs there."""
+    for script in (SCRIPT, TRACES, *alone.scripts()):
         told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         yield f"'sha256-{told}'"
 
@@ -108,6 +109,7 @@ def _lay_out(stage: Path) -> None:
         shutil.copytree(
             ROOT / name, stage / "lab" / name, ignore=shutil.ignore_patterns(*_LEFT_OUT)
         )
+    shutil.rmtree(stage / "lab" / "views" / "playground" / "page")  # lies beside it
     packages = stage / "packages"
     shutil.copytree(_HERE / "absent", packages)
     for name in (*_PACKAGES, _US):

@@ -20,9 +20,10 @@ from lab.runs.run import check, keeping, simulate
 from lab.scenario import catalogue, shipped
 from lab.scenario.model import Scenario, all_keys
 from switch.wasm import NotBuilt, in_a_tab
+from views.live import alone
 from views.playground import lessons
 from views.playground.lessons import Tell
-from views.report import write_and_tell
+from views.report import read_run, write_and_tell
 from views.report.compare import Comparison, write_comparison
 
 _NOW, _BEFORE, _BOTH = (Path("/results") / name for name in ("now", "before", "both"))
@@ -85,6 +86,11 @@ def compare(_asked: str, _tell: Tell) -> str:
         return {"page": page.read_text()}
 
     return _answered(act)
+
+
+def replay(_asked: str, _tell: Tell) -> str:
+    """The last run, to be played back."""
+    return _answered(lambda: {"page": alone.page(read_run(_NOW))})
 
 
 def grade(asked: str, so_far: Tell) -> str:

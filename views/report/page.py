@@ -17,6 +17,22 @@ from views.report.svg import Drawing
 from views.report.traces import SCRIPT as TRACES
 
 _NIGHT = variables(NIGHT)
+# Of a drawing that one moves through.
+MOVED = """.moments{margin-top:10px}.moments[hidden]{display:none}
+.moments div{display:flex;gap:8px;align-items:center}
+.moments label{position:relative;flex:1;display:block;padding-top:10px}
+.moments input{width:100%;margin:0;accent-color:var(--accent)}
+.moments button{font:inherit;font-size:.85rem;min-width:5.2em;padding:.25rem .5rem;color:var(--ink);
+background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:pointer}
+.marks{position:absolute;left:8px;right:8px;top:0;height:10px}
+.marks span{position:absolute;width:2px;height:10px;background:var(--drop)}
+.moments .steps{margin-top:8px;align-items:flex-start}.moments .steps[hidden]{display:none}
+.steps p{flex:1;margin:.2rem 0 0;min-height:3em}
+.moments .steps button{min-width:2.4em}
+.follow select{font:inherit;font-size:.9rem;max-width:14em}.follow[hidden]{display:none}
+.follow span{display:block;min-height:3em}
+.reach{stroke:transparent;stroke-width:12px;cursor:help;pointer-events:stroke}
+.lit{stroke:var(--drop)!important;stroke-width:6!important}"""
 _STYLE = (
     f"""
 :root{{color-scheme:light dark;{variables(DAY)}}}
@@ -32,21 +48,9 @@ main.wide{max-width:1480px;padding:28px clamp(16px,2.5vw,72px) 48px}
 h1{font-size:1.75rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.1rem;margin:2rem 0 .6rem}
 h3,figure h2{font-size:1rem;margin:0}
-.moments{margin-top:10px}.moments[hidden]{display:none}
-.moments div{display:flex;gap:8px;align-items:center}
-.moments label{position:relative;flex:1;display:block;padding-top:10px}
-.moments input{width:100%;margin:0;accent-color:var(--accent)}
-.moments button{font:inherit;font-size:.85rem;min-width:5.2em;padding:.25rem .5rem;color:var(--ink);
-background:var(--wash);border:1px solid var(--faint);border-radius:4px;cursor:pointer}
-.marks{position:absolute;left:8px;right:8px;top:0;height:10px}
-.marks span{position:absolute;width:2px;height:10px;background:var(--drop)}
-.moments .steps{margin-top:8px;align-items:flex-start}.moments .steps[hidden]{display:none}
-.steps p{flex:1;margin:.2rem 0 0;min-height:3em}
-.moments .steps button{min-width:2.4em}
-.follow select{font:inherit;font-size:.9rem;max-width:14em}.follow[hidden]{display:none}
-.follow span{display:block;min-height:3em}
-.reach{stroke:transparent;stroke-width:12px;cursor:help;pointer-events:stroke}
-.lit{stroke:var(--drop)!important;stroke-width:6!important}
+"""
+    + MOVED
+    + """
 .columns .present{position:fixed;margin:0;height:100vh;inset:0;z-index:9;overflow:auto;
 border:0;border-radius:0;
 display:flex;flex-direction:column;padding:2vw 4vw}
@@ -239,16 +243,22 @@ _MOMENTS = (
 )
 
 
+def moved(drawing: str, told: str) -> str:
+    """A drawing, with what moves it through the moments of its run if there is something."""
+    if not told:
+        return drawing
+    inside = told.replace("</", "<\\/")
+    return f'{drawing}{_MOMENTS}<script type="application/json">{inside}</script>'
+
+
 def figure(panel: Panel, level: int) -> str:
     """A drawing with its title and what it shows."""
     drawing = panel.drawing.render() if panel.drawing else ""
     colour = f' style="border-top:4px solid var(--{panel.colour})"' if panel.colour else ""
-    told = panel.moments.replace("</", "<\\/")
-    moments = f'{_MOMENTS}<script type="application/json">{told}</script>' if told else ""
     return (
         f"<figure{colour}>{heading(level, panel.title)}"
         + (paragraph(panel.caption, "caption") if panel.caption else "")
-        + f"{drawing}{moments}{_parts(panel)}"
+        + f"{moved(drawing, panel.moments)}{_parts(panel)}"
         + (folded(panel.more.name, panel.more.drawing.render()) if panel.more else "")
         + "</figure>"
     )

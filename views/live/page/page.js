@@ -4,9 +4,12 @@
 const $ = (id) => document.getElementById(id);
 const CELLS = 5, QUEUE = 0, BUSY = 1, PAUSED = 2, MARKED = 3, DROPPED = 4;
 const MOST_CHOSEN = 6, MOST_ROWS = 5, MOST_MESSAGES = 10, MOST_EVENTS = 300, MOST_POINTS = 320;
+// A run that the page holds itself, without a server (alone.py).
+const held = $("held") && JSON.parse($("held").textContent);
 // Behind # stands the token, and after & what is turned (tune.js).
 const [given, ...turned] = location.hash.slice(1).split("&");
 const token = (() => {
+  if (held) return "";
   if (given) {
     sessionStorage.setItem("closlab-token", given);
     history.replaceState(null, "", location.pathname + (turned.length ? `#&${turned.join("&")}` : ""));
@@ -552,7 +555,21 @@ function refresh() {
   if (!isFollowing && now()) $("slider").value = (1000 * (now().t - first)) / Math.max(1, last - first);
 }
 
+// All frames are there.
+function end() {
+  isFollowing = false;
+  say("over", scene.replay ? "kept run" : "the run is over");
+  setSpeeds();
+  tellPlay();
+  if (scene.replay) { show(0); play(); }
+}
+
 function listen() {
+  if (held) {
+    held.frames.forEach(take);
+    refresh();
+    return end();
+  }
   const source = new EventSource("/frames");
   source.onmessage = ({ data }) => {
     const told = JSON.parse(data);
@@ -566,11 +583,7 @@ function listen() {
   };
   source.addEventListener("over", () => {
     source.close();
-    isFollowing = false;
-    say("over", scene.replay ? "kept run" : "the run is over");
-    setSpeeds();
-    tellPlay();
-    if (scene.replay) { show(0); play(); }
+    end();
   });
   source.onerror = () => {
     source.close();
@@ -622,7 +635,7 @@ function exchange(found, its) {
 }
 
 async function begin() {
-  stage(await (await fetch("/scene")).json());
+  stage(held ? held.scene : await (await fetch("/scene")).json());
   isFollowing = !scene.replay;
   $("add").onchange = () => { if ($("add").value) toggle([+$("add").value]); $("add").value = ""; };
   offer();
@@ -645,14 +658,14 @@ async function begin() {
   if (scene.tuned) beginToTune();
 }
 
-const themes = ["", "night", "day"];
+const themes = ["", "night", "day"], THEME = "closlab-theme";
 function dress(name) {
   document.documentElement.dataset.theme = name;
-  localStorage.setItem("closlab-theme", name);
+  try { localStorage.setItem(THEME, name); } catch {}  // a page in another one may keep nothing
   for (const chart of charts) chart.redraw(false);
 }
 $("theme").onclick = () => dress(themes[(themes.indexOf(document.documentElement.dataset.theme || "") + 1) % 3]);
-dress(localStorage.getItem("closlab-theme") || "");
+dress((() => { try { return localStorage.getItem(THEME); } catch {} })() || "");
 matchMedia("(prefers-color-scheme:dark)").onchange = () => { for (const chart of charts) chart.redraw(false); };
 
 // Who is hidden is not drawn: what waits for a drawing would wait until somebody looks.

@@ -60,6 +60,13 @@ const link = (name, text, kind) => {
   return Object.assign(document.createElement("a"), { href: url, download: name, textContent: name });
 };
 
+// What is shown of the last run: one of these.
+const VIEWS = ["told", "replay", "compare"];
+const frame = (view, page) => {
+  at("report").srcdoc = page;
+  for (const each of VIEWS) at(each).setAttribute("aria-pressed", each === view);
+};
+
 const show = ({ verdict, report, files, error, cure, stopped }) => {
   if (stopped) return;
   const wrong = places(error ?? "").filter(({ file }) => file in offered.p4);
@@ -72,14 +79,14 @@ const show = ({ verdict, report, files, error, cure, stopped }) => {
   if (error) return tell([error, cure].filter(Boolean).join("\n"), true);
   made.splice(0).forEach((url) => URL.revokeObjectURL(url));
   tell(verdict);
-  at("before").textContent = `Before: ${last}`;
-  at("earlier").hidden = last === undefined;
-  last = verdict;
+  at("before").textContent = `Before: ${last?.verdict}`;
+  at("before").hidden = at("compare").hidden = last === undefined;
+  last = { verdict, report };
   const kinds = { json: "application/json", csv: "text/csv" };
   const named = Object.entries(files).map(([name, text]) => link(name, text, kinds[name.split(".").at(-1)]));
   named.push(link("report.html", report, "text/html"));
   at("files").replaceChildren(...named.flatMap((each, n) => (n ? [", ", each] : [each])));
-  at("report").srcdoc = report;
+  frame("told", report);
   at("result").hidden = false;
   document.documentElement.dataset.ran = Number(document.documentElement.dataset.ran ?? 0) + 1;
 };
@@ -100,13 +107,18 @@ at("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
   show(await ask("run", { scenario: scenario.value, changes: lines(), p4: edited }));
 });
-at("compare").addEventListener("click", async () => {
-  const { page, error } = await ask("compare", {});
-  if (error) return tell(error, true);
-  if (!page) return;
-  tell("The run before, and this one.");
-  at("report").srcdoc = page;
+at("told").addEventListener("click", () => {
+  tell(last.verdict);
+  frame("told", last.report);
 });
+for (const view of ["replay", "compare"])
+  at(view).addEventListener("click", async () => {
+    const { page, error } = await ask(view, {});
+    if (error) return tell(error, true);
+    if (!page) return;
+    tell(last.verdict);
+    frame(view, page);
+  });
 at("program").addEventListener("toggle", p4.refresh);
 at("file").addEventListener("change", showFile);
 at("reset").addEventListener("click", () => {

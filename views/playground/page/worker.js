@@ -64,7 +64,7 @@ ready.then(
 );
 
 // What one may ask for, each of Python's functions.
-const ASKS = ["run", "compare", "grade"];
+const ASKS = ["run", "replay", "compare", "grade"];
 
 onmessage = async ({ data: { at, what, words } }) => {
   const { python, lab } = await ready;
