@@ -34,7 +34,7 @@ mine.postMessage({ at: 1, what: "grade", words: %s });
 _READY = "document.querySelector('#judge')?.disabled === false"
 # What Python says of an error differs from version to version.
 _IN_ITS_WORDS = re.compile(r"(raised \w+): [^']*")
-_BY_DAY = (1, 7, 12)
+_BY_DAY = (1, 7)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +123,45 @@ def test_a_lesson_is_worked_at(chromium: Browser, address: str) -> None:
     tab.click("#given")
     given = (lesson.folder / "skeleton" / "rates.py").read_text()
     assert tab.js(f"{_EDITOR}.getValue()") == given
+    tab.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("import os; os._exit(3)", "broke off"),
+        pytest.param(
+            "import sys; sys.setrecursionlimit(10**8); f = lambda: f() + 1; f()",
+            "broke off",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "held = []\nwhile True: held.append(bytearray(1 << 26))",
+            "MemoryError",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_ends_the_lab_is_told_and_it_is_loaded_anew(
+    chromium: Browser, address: str, line: str, told: str
+) -> None:
+    """What was typed stays, and the next thing is judged."""
+    lesson = find("7")
+    solution = (lesson.folder / "solution" / "rates.py").read_text()
+    tab = chromium.open(f"{address}#lesson=7")
+    tab.until(_READY, _LOADS_S)
+    hostile = f"{line}\n{solution}"
+    type_in(tab, "rates.py", hostile)
+    tab.click("#judge")
+    tab.until("document.documentElement.dataset.graded === '1'", _LOADS_S)
+    said = "document.querySelector('#progress').textContent"
+    assert told in tab.js(f"{said} + document.querySelector('#grade').textContent")
+    tab.until(_READY, _LOADS_S)
+    assert tab.js(f"{_EDITOR}.getValue()") == hostile
+    type_in(tab, "rates.py", solution)
+    tab.click("#judge")
+    tab.until("document.documentElement.dataset.graded === '2'", _LOADS_S)
+    assert f"{here_with(lesson, {'rates.py': solution})} of" in tab.js(said)
     tab.close()
 
 

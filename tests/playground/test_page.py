@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
+
 from lab.machine.paths import FABRIC_PROGRAM
 from tests.lab.browser import Browser, Tab, needs_chromium
 from tests.playground.test_same_bytes import here
@@ -99,6 +101,19 @@ def test_a_run_is_stopped_and_the_page_lives(chromium: Browser, address: str) ->
         "chosen.dispatchEvent(new Event('input')); 1"
     )
     assert ran(tab) == here("hello")["verdict"]
+    tab.close()
+
+
+@pytest.mark.parametrize("missing", ["WebAssembly", "Worker", "BigInt64Array"])
+def test_a_browser_without_what_is_needed_says_which(
+    chromium: Browser, address: str, missing: str
+) -> None:
+    tab = chromium.open("about:blank")
+    tab.call("Page.addScriptToEvaluateOnNewDocument", source=f"delete globalThis.{missing};")
+    tab.call("Page.navigate", url=address)
+    tab.until(_FAILED, _LOADS_S)
+    assert said(tab).startswith("This browser has no ")
+    assert tab.js("document.querySelector('#run').disabled")
     tab.close()
 
 

@@ -86,6 +86,7 @@ const show = ({ checks, score, max_score, passed }, isOver) => {
 
 const grade = async () => {
   let found = { checks: [] }, timer;
+  at("grade").replaceChildren();
   const isEndless = () => {
     const [what, where] = endless;
     const check = { check: "What follows", state: "wrong", score: 0, max_score: 0, what, where };

@@ -55,7 +55,8 @@ export const begin = () => {
   offered = undefined;
   worker = new Worker("worker.js", { type: "module" });
   worker.onmessage = ({ data: { kind, what, at } }) => heard[kind](what, at);
-  worker.onerror = ({ message }) => heard.failed(`the lab has ended: ${message ?? "no memory"}`);
+  worker.onerror = ({ message }) =>
+    heard[offered ? "brokeOff" : "failed"](`the lab has ended: ${message ?? "no memory"}`);
 };
 
 // Ask it; what comes back is its answer, {error, cure}, or {stopped}.

@@ -58,15 +58,26 @@ const ready = (async () => {
   return { python, lab };
 })();
 
+const IDLE_MS = 1000;
+let isAsked = false;
+
 ready.then(
-  ({ lab }) => say("ready", JSON.parse(lab.offered())),
+  ({ lab }) => {
+    say("ready", JSON.parse(lab.offered()));
+    setTimeout(() => isAsked || lab.warm_up(), IDLE_MS);
+  },
   (error) => say("failed", `the lab cannot be loaded: ${said(error)}`),
 );
+
+// Beyond that an address is a negative number to what calls C from Python.
+const MOST_BYTES = 2 ** 31;
+const FULL = "It has taken 2 GB, which is all that a tab has: let there be fewer hosts, or messages.";
 
 // What one may ask for, each of Python's functions.
 const ASKS = ["run", "replay", "compare", "grade"];
 
 onmessage = async ({ data: { at, what, words } }) => {
+  isAsked = true;
   const { python, lab } = await ready;
   const hear = what === "grade" ? (text) => say("soFar", text, at) : (line) => say("told", line);
   const ask = () => JSON.parse(lab[ASKS.find((each) => each === what)](JSON.stringify(words), hear));
@@ -78,6 +89,8 @@ onmessage = async ({ data: { at, what, words } }) => {
     }
     say("done", found, at);
   } catch (error) {
-    say("brokeOff", `the lab broke off: ${said(error).trim().split("\n").at(-1)}`);
+    const isFull = python._module.HEAPU8.length > 0.9 * MOST_BYTES;
+    const why = said(error).trim().split("\n").at(-1);
+    say("brokeOff", `the lab broke off: ${why}${isFull ? `\n${FULL}` : ""}`);
   }
 };
