@@ -14,6 +14,9 @@ def test_a_replay_is_one_file(tmp_path: Path) -> None:
     assert closlab("run", "pfc-storm", "--engine", "sim", "--out", str(run)).returncode == 0
     assert closlab("replay", str(run), "--out", str(page)).returncode == 0
     assert page.stat().st_size < 1_000_000
+    made = page.read_bytes()
+    assert closlab("replay", str(run), "--out", str(page)).returncode == 0
+    assert page.read_bytes() == made
     with browser() as found:
         tab = found.open(page.as_uri())
         tab.until("document.querySelector('#state')?.textContent === 'kept run'")

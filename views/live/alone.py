@@ -6,10 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from views.live.hub import Frame, recorded
-from views.live.kept import scene_of, snapshots
+from views.live.kept import film
 from views.report.kept import KeptRun
 from views.report.moments import LOOKS
 from views.report.palette import sheet
@@ -25,15 +23,9 @@ _INDEX = "index.html"
 
 def page(run: KeptRun) -> str:
     """The file."""
-    hub = recorded(scene_of(run), snapshots(run, most=_MOST))
-    frames: list[dict[str, Any]] = []
-    before: Frame | None = None
-    for frame in hub.since(0):
-        frames.append(frame.told(before))
-        before = frame
-    scene = hub.scene.told(hub.hands, hub.room) | {"tuned": False, "id": ""}
-    told = json.dumps({"scene": scene, "frames": frames}, separators=(",", ":"))
-    inside = told.replace("</", "<\\/")
+    shown = film(run, _MOST)
+    shown["scene"]["id"] = ""  # which tells one run that is served from the next
+    inside = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
     held = f'<script type="application/json" id="held">{inside}</script>\n'
     theirs = "".join(path.read_text() for path in PAGE.rglob("LICENSE"))
     own = f"<!--\n{theirs}-->\n" + "".join(f"<script>{script}</script>\n" for script in scripts())

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from lab.results.outcome import Note
 from lab.results.snapshot import Happening, Looker, Message, Messages, Snapshot
 from lab.scenario.faults import dead_at, reroutes, told
-from views.live.hub import Scene
+from views.live.hub import Frame, Scene, recorded
 from views.report.kept import KeptFlow, KeptRun
 from views.report.steps import steps
 
@@ -47,6 +48,17 @@ def scene_of(run: KeptRun) -> Scene:
     return Scene(
         result.scenario, run.fabric, rates(run), result.engine, is_replay=True, steps=steps(run)
     )
+
+
+def film(run: KeptRun, most: int) -> dict[str, Any]:
+    """A run as the page takes it: what stands still, and about so many snapshots at the most."""
+    hub = recorded(scene_of(run), snapshots(run, most=most))
+    frames = []
+    before: Frame | None = None
+    for frame in hub.since(0):
+        frames.append(frame.told(before))
+        before = frame
+    return {"scene": hub.scene.told(hub.hands, hub.room), "frames": frames}
 
 
 def rates(run: KeptRun) -> dict[str, float]:

@@ -23,8 +23,7 @@ from lab.runs.run import INTERRUPTED, check, keeping, simulate
 from lab.scenario import catalogue
 from lab.scenario.levers import lever, levers, offered
 from lab.scenario.model import Scenario, remarks
-from views.live.hub import Frame, recorded
-from views.live.kept import scene_of, snapshots
+from views.live.kept import film
 from views.report import read_run, verdict
 from views.report.kept import KeptRun
 from views.report.numbers import FIGURES
@@ -127,7 +126,7 @@ class Tuning:
             "figures": figures,
             "cautions": [*remarks(result.scenario), *cautions(result)],
             "command": self._command(settings),
-            **film(run),
+            **film(run, _SNAPSHOTS),
         }
 
     def _command(self, settings: Settings) -> str:
@@ -145,14 +144,3 @@ def _differ(before: float | None, now: float | None) -> bool:
     if before is None or now is None:
         return before is not now
     return abs(now - before) > _HARDLY * max(abs(before), abs(now))
-
-
-def film(run: KeptRun) -> dict[str, Any]:
-    """A run as the page takes it: what stands still, and its snapshots."""
-    hub = recorded(scene_of(run), snapshots(run, most=_SNAPSHOTS))
-    frames = []
-    before: Frame | None = None
-    for frame in hub.since(0):
-        frames.append(frame.told(before))
-        before = frame
-    return {"scene": hub.scene.told(hub.hands, hub.room), "frames": frames}
