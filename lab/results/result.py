@@ -348,12 +348,12 @@ def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) ->
     _write_csv(
         out / "flows.csv",
         ("src", "dst", "bytes", "complete", "start_ns", "fct_ns", "slowdown", "step", "what"),
-        _flow_rows(experiment, outcome) if is_kept else None,
+        map(_with_completeness, flow_rows(experiment, outcome)) if is_kept else None,
     )
     _write_csv(
         out / "work.csv",
         ("host", "start_ns", "end_ns", "step", "what"),
-        tuple(_work_rows(experiment, outcome)) or None if is_kept else None,
+        tuple(work_rows(experiment, outcome)) or None if is_kept else None,
     )
     _write_csv(out / "timeseries.csv", Note._fields, outcome.notes or None)
     _write_csv(out / "buffers.csv", Stock._fields, outcome.stocks or None)
@@ -372,7 +372,11 @@ def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]
         writer.writerows(rows)
 
 
-def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[object]]:
+def flow_rows(
+    experiment: Experiment, outcome: Outcome
+) -> Iterator[tuple[str, str, int, int | None, int | None, float | None, int, str]]:
+    """Of every message: from, to, bytes, when it began, how long it took and how many times as long
+    as alone, if it did and was whole; step and activity."""
     schedule, timeline = experiment.schedule, outcome.timeline
     hosts = experiment.fabric.hosts
     alone = Alone(experiment)
@@ -382,25 +386,29 @@ def _flow_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[ob
         is_whole = NEVER not in (start, end)
         slowdown = (end - start) / alone.takes_ns(number) if is_whole else None
         yield (
-            src,
-            dst,
+            src.name,
+            dst.name,
             schedule.size[number],
-            int(is_whole),
-            start if start != NEVER else "",
-            end - start if is_whole else "",
-            "" if slowdown is None else round(slowdown, 3),
+            start if start != NEVER else None,
+            end - start if is_whole else None,
+            None if slowdown is None else round(slowdown, 3),
             *_purpose(experiment, number),
         )
 
 
-def _work_rows(experiment: Experiment, outcome: Outcome) -> Iterator[Sequence[object]]:
+def _with_completeness(row: Sequence[object]) -> Sequence[object]:
+    src, dst, size, start_ns, fct_ns, *rest = row
+    return src, dst, size, int(fct_ns is not None), start_ns, fct_ns, *rest
+
+
+def work_rows(experiment: Experiment, outcome: Outcome) -> Iterator[tuple[str, int, int, int, str]]:
     """What hosts did for themselves, where it took time."""
     schedule, timeline = experiment.schedule, outcome.timeline
     for number, (src, dst) in enumerate(zip(schedule.src, schedule.dst, strict=True)):
         start, end = timeline.start_ns[number], timeline.end_ns[number]
         is_wait = schedule.activities[schedule.activity[number]].kind == "wait"
         if src == dst and schedule.delay_ns[number] and not is_wait and NEVER not in (start, end):
-            yield experiment.fabric.hosts[src], start, end, *_purpose(experiment, number)
+            yield experiment.fabric.hosts[src].name, start, end, *_purpose(experiment, number)
 
 
 def _purpose(experiment: Experiment, number: int) -> tuple[int, str]:

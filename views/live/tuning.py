@@ -19,19 +19,22 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
 from lab.progress import Told, until
 from lab.results.cautions import cautions
-from lab.runs.run import INTERRUPTED, check, keeping, simulate
+from lab.results.outcome import Outcome
+from lab.runs.run import INTERRUPTED, assembled, check, code_of, simulate
 from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from lab.scenario.levers import lever, levers, offered
 from lab.scenario.model import Scenario, remarks
 from views.live.kept import film
-from views.report import read_run, verdict
-from views.report.kept import KeptRun
+from views.report import verdict
+from views.report.kept import KeptRun, unkept
 from views.report.numbers import FIGURES
 from views.report.words import changed
 
 Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 
-_SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart
+_SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart,
+_CELLS = 24_000  # or as many as are told in a third of a second: directions in all of them
 _MOST_SETTINGS = 64
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
@@ -85,10 +88,7 @@ class Tuning:
             self._stop.set()
             self._stop = mine
         with self._turn:
-            run = self._made(scenario, mine)
-            told = self._told(run, settings)
-        shutil.rmtree(run.folder)
-        return told
+            return self._told(self._made(scenario, mine), settings)
 
     # --- how it is done --------------------------------------------------------------------------
 
@@ -103,15 +103,20 @@ class Tuning:
         folder.mkdir()
         options = RunOptions(folder, "sim", hurry=True, threads=threads_here())
         check(options)
-        stages = Told(until(stop, None))
+        made: list[KeptRun] = []
+
+        def conclude(experiment: Experiment, outcome: Outcome) -> int:
+            result = assembled(experiment, outcome, options)
+            made.append(unkept(experiment, result, outcome))
+            return code_of(result)
+
         try:
-            code = simulate(scenario, options, stages, keeping(options, stages))
-            if code == INTERRUPTED and stop.is_set():
-                raise Overtaken("it was stopped")
-            return read_run(folder)
-        except BaseException:
+            code = simulate(scenario, options, Told(until(stop, None)), conclude)
+        finally:
             shutil.rmtree(folder, ignore_errors=True)
-            raise
+        if code == INTERRUPTED and stop.is_set():
+            raise Overtaken("it was stopped")
+        return made[0]
 
     def _told(self, run: KeptRun, settings: Settings) -> dict[str, Any]:
         result, before = run.result, self.first.result
@@ -126,7 +131,7 @@ class Tuning:
             "figures": figures,
             "cautions": [*remarks(result.scenario), *cautions(result)],
             "command": self._command(settings),
-            **film(run, _SNAPSHOTS),
+            **film(run, min(_SNAPSHOTS, _CELLS // (2 * len(run.fabric.links)))),
         }
 
     def _command(self, settings: Settings) -> str:

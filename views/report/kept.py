@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from files import FileError, NoFileError, is_folder, parse_plain_json, read_text, shown
 from lab.errors import LabError
-from lab.results.outcome import Note, PauseNote, Stock
-from lab.results.result import RESULT, SCHEMA, Result
+from lab.results.outcome import Note, Outcome, PauseNote, Stock
+from lab.results.result import RESULT, SCHEMA, Result, flow_rows, work_rows
+from lab.scenario.experiment import Experiment
 from topologies import Fabric, TopologyError
 from traffic.collectives import TrafficError, complaint
 
@@ -113,6 +114,20 @@ def once(look: Callable[[KeptRun], Found]) -> Callable[[KeptRun], Found]:
         return cast("Found", known[look])
 
     return looked
+
+
+def unkept(experiment: Experiment, result: Result, outcome: Outcome) -> KeptRun:
+    """A run as it would be read from its folder, if it had been kept in one."""
+    is_told = experiment.scenario.measures.flows
+    return KeptRun(
+        Path(),
+        result,
+        flows=tuple(starmap(KeptFlow, flow_rows(experiment, outcome))) if is_told else (),
+        work=tuple(starmap(KeptWork, work_rows(experiment, outcome))) if is_told else (),
+        notes=tuple(outcome.notes),
+        stocks=tuple(outcome.stocks),
+        pauses=tuple(outcome.pauses),
+    )
 
 
 def read_run(folder: Path) -> KeptRun:
