@@ -2,7 +2,7 @@
 
 First a question, answered in the simulator at 100 Gb/s: what becomes of an incast without pause
 frames, with them, and with ECN besides? Then the same P4 as the switches of a fabric of real
-namespaces and packets.
+namespaces and packets; a machine that has none is told how it comes by them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from lab.api import compare, run
 from lab.commands.compare import show_table
 from lab.commands.execution import execute
 from lab.commands.options import Out, Seed, make_out
+from lab.errors import CapsuleError, MissingTool
 from lab.machine import tools
 from lab.machine.paths import writing_to
 from lab.progress import Stages
@@ -30,8 +31,7 @@ _VARIANTS: dict[str, dict[str, object]] = {
 
 def command(out: Out = None, seed: Seed = None) -> None:
     """Show what pauses do, and send through a real fabric."""
-    tools.require_compiler()
-    tools.require_emulation()
+    tools.require_native()
     folder = make_out(out, "demo")
     console = Console(stderr=True)
     report = compare_pauses(folder, seed, console)
@@ -43,6 +43,9 @@ def command(out: Out = None, seed: Seed = None) -> None:
             prompt=False,
             leisure=_LEISURE,
         )
+    except (MissingTool, CapsuleError) as error:
+        told = "\n".join(filter(None, (f"left out, for {error.message}", error.cure)))
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
     finally:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
 

@@ -15,6 +15,7 @@ import typer
 from lab.machine.paths import ROOT, keep_bytecode
 from lab.machine.processes import Job, side_by_side
 from lab.machine.tools import require_reference
+from switch.build import processors
 
 HAS_WORDS_OF_OTHERS = True
 _FAILED = 1  # tests did, as pytest says it
@@ -57,7 +58,7 @@ def command(
 
 def _at_once() -> list[str]:
     """On all processors."""
-    return ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
+    return ["-n", str(processors()), "--dist", "worksteal"]
 
 
 def _all(pytest: list[str], kind: str, together: list[str]) -> int:

@@ -41,9 +41,11 @@ _PROGRAM = "fabric.json", "fabric.p4info.txtpb"  # compiled
 def check_engine(engine: str) -> None:
     """Find out before anything starts whether runs can be made on this engine."""
     _check_known("engine", engine, ENGINES)
-    tools.require_compiler()
     if engine == "mininet":
+        tools.require_compiler()
         tools.require_emulation()
+    else:
+        tools.require_native()
 
 
 def _check_known(what: str, chosen: str, known: Collection[str]) -> None:

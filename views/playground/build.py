@@ -21,7 +21,7 @@ from lab.progress import Stages
 from switch import wasm
 from switch.build import RUNTIME, digest
 from switch.cache import kept
-from switch.wasm import TARGET, TARGET_VARIABLE
+from switch.target import VARIABLE, zig_folder
 from views.report.moments import SCRIPT
 from views.report.palette import sheet
 from views.report.traces import SCRIPT as TRACES
@@ -55,7 +55,7 @@ def build(out: Path, stages: Stages) -> Path:
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             raise MissingTool(f"there is no {tool}", "apt-get install nodejs npm")
-    wasm.require()
+    zig_folder()
     out.mkdir(parents=True, exist_ok=True)
     with scratch() as folder:
         with stages("Fetching Pyodide and clang"):
@@ -101,15 +101,15 @@ def _lay_out(stage: Path) -> None:
     _copy_headers(stage / "headers")
     cached = stage / "home" / "pyodide" / ".cache" / "closlab"
     cached.mkdir(parents=True)
-    words = [sys.executable, "-m", "views.playground.cross"]
-    for built in _run(words, {TARGET_VARIABLE: TARGET, "PYTHONPATH": str(ROOT)}).split():
+    words = [sys.executable, "-m", "lab.engines.cross"]
+    for built in _run(words, {VARIABLE: wasm.TAB.name, "PYTHONPATH": str(ROOT)}).split():
         shutil.copy(built, cached)
 
 
 def _copy_headers(folder: Path) -> None:
     """Those of C's own headers that programs need, for the compiler in the tab."""
     ours = RUNTIME / "ops.h"
-    words = wasm.compiling([f"-I{RUNTIME}", "-DWIDE_WORDS=1", "-M", str(ours)])
+    words = wasm.TAB.compiling([f"-I{RUNTIME}", "-DWIDE_WORDS=1", "-M", str(ours)])
     known = wasm.headers()
     for word in _run(words).split():
         path = Path(word)
