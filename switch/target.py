@@ -53,15 +53,15 @@ class Target:
     def linking(self, parts: Sequence[Path], words: Sequence[str], name: str) -> list[str]:
         """The command that makes a shared object of that name: all that it calls must be there.
 
-        Others ask for it by its name alone, wherever it lies: it is loaded before they are.
+        Who needs it names no folder, for nobody knows yet where it will lie; it is found beside who
+        needs it, or where it was when that was linked, unless that was for another machine.
         """
+        places = {str(part.parent) for part in parts if part.suffix == ".so" and not asked_for()}
         if self.name.endswith(_LINUX):
-            how = ["-shared", f"-Wl,-soname,{name}", "-Wl,-z,defs"]
+            how = ["-shared", f"-Wl,-soname,{name}", "-Wl,-z,defs", "-Wl,-rpath,$ORIGIN"]
         else:
-            folders = {part.parent for part in parts if part.suffix == ".so"}
-            paths = ["@loader_path", *(str(each) for each in folders if asked_for() is None)]
-            how = ["-dynamiclib", f"-Wl,-install_name,@rpath/{name}"]
-            how += [f"-Wl,-rpath,{path}" for path in paths]
+            how = ["-dynamiclib", f"-Wl,-install_name,@rpath/{name}", "-Wl,-rpath,@loader_path"]
+        how += [f"-Wl,-rpath,{place}" for place in sorted(places)]
         return [*_zig(), "cc", *self.words, "-s", *how, *map(str, parts), *words]
 
 

@@ -7,6 +7,7 @@ namespaces and packets; a machine that has none is told how it comes by them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from lab.api import compare, run
 from lab.commands.compare import show_table
 from lab.commands.execution import execute
 from lab.commands.options import Out, Seed, make_out
-from lab.errors import CapsuleError, MissingTool
+from lab.errors import CapsuleError, LabError
 from lab.machine import tools
 from lab.machine.paths import writing_to
 from lab.progress import Stages
@@ -37,17 +38,33 @@ def command(out: Out = None, seed: Seed = None) -> None:
     report = compare_pauses(folder, seed, console)
     console.print("\nThe same P4 on real namespaces and packets:", highlight=False)
     try:
-        execute(
-            *("hello", (), seed, folder / "hello"),
-            engine="mininet",
-            prompt=False,
-            leisure=_LEISURE,
-        )
-    except (MissingTool, CapsuleError) as error:
-        told = "\n".join(filter(None, (f"left out, for {error.message}", error.cure)))
-        console.print(told, highlight=False, markup=False, soft_wrap=True)
+        if lacking := [*_lacking()]:
+            _tell_left_out(lacking, console)
+        else:
+            execute(
+                *("hello", (), seed, folder / "hello"),
+                engine="mininet",
+                prompt=False,
+                leisure=_LEISURE,
+            )
+    except CapsuleError as error:
+        _tell_left_out([error], console)
     finally:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
+
+
+def _lacking() -> Iterator[LabError]:
+    """What a fabric of namespaces needs and is not installed."""
+    for require in (tools.require_emulation, tools.require_compiler):
+        try:
+            require()
+        except LabError as error:
+            yield error
+
+
+def _tell_left_out(lacking: Sequence[LabError], console: Console) -> None:
+    told = "\n".join(f"{error.message}\n{error.cure}" for error in lacking)
+    console.print(f"Left out. {told}\n", highlight=False, markup=False, soft_wrap=True)
 
 
 def compare_pauses(out: Path, seed: int | None, console: Console) -> Path:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from lab.errors import LabError
 from lab.machine.paths import ROOT, keep_bytecode
 from lab.machine.processes import Job, side_by_side
 from lab.machine.tools import require_reference
@@ -38,6 +39,8 @@ def command(
 
     With --coverage what a clock judges is left out: to measure takes time.
     """
+    if not (ROOT / "tests").is_dir():
+        raise LabError("closlab was installed without its tests", "Run it where its sources are.")
     if reference:
         require_reference()
     kind = f"{'' if slow else 'not '}slow and {'' if reference else 'not '}reference"

@@ -94,7 +94,7 @@ def require_compiler() -> None:
     try:
         build.require_compiler()
     except build.CompilerMissing as error:
-        raise MissingTool(error.reason, f"Install one:  {error.cure}") from None
+        raise MissingTool(error.reason, f"Have one:  {error.cure}") from None
 
 
 def require_frr() -> None:

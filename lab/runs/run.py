@@ -42,8 +42,8 @@ def check_engine(engine: str) -> None:
     """Find out before anything starts whether runs can be made on this engine."""
     _check_known("engine", engine, ENGINES)
     if engine == "mininet":
-        tools.require_compiler()
         tools.require_emulation()
+        tools.require_compiler()
     else:
         tools.require_native()
 
@@ -71,6 +71,8 @@ def check(options: RunOptions) -> None:
             )
     source_in(options.p4)
     check_engine(options.engine)
+    if options.p4 is not None:
+        tools.require_compiler()
     if options.engine == "mininet":
         if options.switch == "bmv2":
             tools.require_bmv2()
