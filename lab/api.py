@@ -27,6 +27,7 @@ import yaml
 from pydantic import BaseModel
 
 from lab.engines import RunOptions
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.machine.scratch import kept_by_us
@@ -45,7 +46,6 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario, remarks
 from params.quantity import duration
-from switch.build import processors
 from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
 from views.live.outside import Outside
@@ -273,7 +273,7 @@ def run(
         dilation=dilation,
         hurry=True,
         p4=None if p4 is None else Path(p4),
-        threads=processors(),
+        threads=threads_here(),
     )
     hear = until(cancel, progress)
     try:
@@ -325,7 +325,7 @@ def watch(
         engine=engine,
         dilation=dilation,
         p4=None if p4 is None else Path(p4),
-        threads=processors(),
+        threads=threads_here(),
     )
     check(options)
     clear(folder)

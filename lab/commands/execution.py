@@ -19,6 +19,7 @@ from rich.console import Console
 from controller import Policy
 from lab.commands.options import make_out
 from lab.engines import RunOptions
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
 from lab.progress import Stages
 from lab.results import columns
@@ -38,7 +39,6 @@ from lab.runs.run import (
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
-from switch.build import processors
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -104,7 +104,7 @@ def execute(
         reports=reports,
         p4=p4,
         tls=tls,
-        threads=jobs or processors(),
+        threads=jobs or threads_here(),
     )
     check(options)
     if jobs is not None and engine != "sim":

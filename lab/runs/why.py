@@ -15,6 +15,7 @@ from pathlib import Path
 from controller import SettingsError
 from files import shown
 from lab.engines import RunOptions
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError
 from lab.machine.scratch import scratch
 from lab.progress import Stage, Stages, Told
@@ -27,7 +28,6 @@ from lab.runs.whatif import Removal
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings
-from switch.build import processors
 from topologies import TopologyError
 from traffic.collectives import NEVER, Timeline, TrafficError
 from views.report import read_run
@@ -58,7 +58,7 @@ def why(folder: Path, asked: str | None, stages: Stages, p4: Path | None = None)
     lightest = MeasureSettings(flows=False, series=False)
     experiment = Experiment.of(scenario.model_copy(update={"measures": lightest}))
     with scratch() as space, stages("Taking away what may be its cause") as stage:
-        lab = _Lab(experiment, RunOptions(space, "sim", p4=p4, threads=processors()), stage)
+        lab = _Lab(experiment, RunOptions(space, "sim", p4=p4, threads=threads_here()), stage)
         found = _explained(lab, _subject(experiment, lab.made(()).timeline, asked), run)
         stage.note = f"{lab.tried} runs"
     return found

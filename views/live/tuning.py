@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.engines import RunOptions
+from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
 from lab.progress import Told, until
 from lab.results.cautions import cautions
@@ -22,7 +23,6 @@ from lab.runs.run import INTERRUPTED, check, keeping, simulate
 from lab.scenario import catalogue
 from lab.scenario.levers import lever, levers, offered
 from lab.scenario.model import Scenario, remarks
-from switch.build import processors
 from views.live.hub import Frame, recorded
 from views.live.kept import scene_of, snapshots
 from views.report import read_run, verdict
@@ -102,7 +102,7 @@ class Tuning:
         self._count += 1
         folder = self.space / str(self._count)
         folder.mkdir()
-        options = RunOptions(folder, "sim", hurry=True, threads=processors())
+        options = RunOptions(folder, "sim", hurry=True, threads=threads_here())
         check(options)
         stages = Told(until(stop, None))
         try:
