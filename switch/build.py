@@ -75,7 +75,6 @@ class BuildError(Exception):
     """The C compiler refused; the text is what it said. This is a defect, not the user's fault."""
 
 
-@cache
 def made_for() -> Target | None:
     """What ziglang compiles C for; nothing where a compiler of this machine's does it for this."""
     if wasm.is_here():
@@ -100,14 +99,13 @@ def _found() -> str | None:
     return next(found, None) if sys.platform == "linux" else None
 
 
-@cache
 def compiler() -> tuple[str, ...]:
     """The command of this machine's C compiler: $CC, or the first of cc, gcc and clang."""
     if wanted := _named():
         command = shlex.split(wanted)
         if not command or shutil.which(command[0]) is None:
             reason = f"$CC is {wanted!r}, which is not there"
-            raise CompilerMissing(reason, "unset it or install it")
+            raise CompilerMissing(reason, "unset CC or install it")
         return tuple(command)
     if found := _found():
         return (found,)

@@ -74,4 +74,4 @@ def test_only_linux_has_the_files_of_its_kernel() -> None:
 def test_an_unknown_target_is_told_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(target.VARIABLE, "pdp11")
     with pytest.raises(Unbuildable, match=r"'pdp11', and not one of wasm32, x86_64-linux"):
-        build.made_for.__wrapped__()
+        build.made_for()
