@@ -2,6 +2,10 @@
 
 What is built is named by a hash over everything that goes into it: sources, compiler, flags. So a
 cached file is never stale, and two builders of the same thing write the same bytes (`cache.py`).
+
+The compiler is this machine's own. Where it has none ziglang takes its place, if that is installed;
+and what was built before by that, for a target (`target.py`), and came with the installation, asks
+for no compiler. A program that is changed is linked to the run-time that came.
 """
 
 from __future__ import annotations
@@ -14,15 +18,17 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
-from . import wasm
-from .cache import Unbuildable, cache_dir, is_kept, kept, kept_at
+from . import target, wasm
+from .cache import BUILT, Unbuildable, cache_dir, is_kept, kept, kept_at
+from .target import Target
 
 RUNTIME = Path(__file__).parent / "rt"
 # What C outside of the run-time reads there.
@@ -31,6 +37,7 @@ LENT = (RUNTIME / "arrival_times.h", RUNTIME / "invariant.h")
 CHECKED = "-DCLOSLAB_CHECKED"
 CFLAGS = (
     *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-plt", "-fno-semantic-interposition"),
+    "-ffp-contract=off",  # so that all processors round alike
     *("-Wall", "-Wextra"),
 )
 # A P4 program may well compare a field with itself, or a number with what it cannot be, or compute
@@ -52,67 +59,94 @@ _QUICKLY = ("-Og", "-g0", "-w")
 _LONG = 1 << 18  # characters of C from which on two halves side by side are quicker than the whole
 
 
+_COMPILERS = ("cc", "gcc", "clang")
+_TARGETS = {each.name: each for each in (wasm.TAB, *target.NATIVE)}
+
+
 class CompilerMissing(Unbuildable):
     """There is no C compiler; the text says how to get one."""
+
+    def __init__(self, reason: str, cure: str) -> None:
+        super().__init__(f"{reason}: {cure}")
+        self.reason, self.cure = reason, cure
 
 
 class BuildError(Exception):
     """The C compiler refused; the text is what it said. This is a defect, not the user's fault."""
 
 
-@cache
+def made_for() -> Target | None:
+    """What ziglang compiles C for; nothing where a compiler of this machine's does it for this."""
+    if wasm.is_here():
+        return wasm.TAB
+    if asked := target.asked_for():
+        if asked not in _TARGETS:
+            known = ", ".join(_TARGETS)
+            raise Unbuildable(f"{target.VARIABLE} is {asked!r}, and not one of {known}")
+        return _TARGETS[asked]
+    if _named() or _found() or not target.has_zig():
+        return None
+    return target.of_this_machine()
+
+
+def _named() -> str | None:
+    """The compiler that is to be taken, if one is; elsewhere than on Linux that is ziglang."""
+    return os.environ.get("CC") if sys.platform == "linux" else None
+
+
+def _found() -> str | None:
+    found = filter(shutil.which, _COMPILERS)
+    return next(found, None) if sys.platform == "linux" else None
+
+
 def compiler() -> tuple[str, ...]:
-    """The C compiler's command: $CC, or the first of cc, gcc and clang."""
-    wanted = os.environ.get("CC")
-    if wanted:
+    """The command of this machine's C compiler: $CC, or the first of cc, gcc and clang."""
+    if wanted := _named():
         command = shlex.split(wanted)
         if not command or shutil.which(command[0]) is None:
-            raise CompilerMissing(f"$CC is {wanted!r}, which is not there: unset it or install it")
+            reason = f"$CC is {wanted!r}, which is not there"
+            raise CompilerMissing(reason, "unset CC or install it")
         return tuple(command)
-    for name in ("cc", "gcc", "clang"):
-        if shutil.which(name):
-            return (name,)
+    if found := _found():
+        return (found,)
     raise CompilerMissing(
-        "no C compiler found, and the switch needs one to run P4: "
-        "apt-get install gcc libc6-dev (or set $CC)"
+        "no C compiler found, and the switch needs one to run P4 that was not compiled before",
+        "apt-get install gcc libc6-dev, or " * (sys.platform == "linux") + target.CURE,
     )
+
+
+def require_compiler() -> None:
+    """Fail if C cannot be compiled for this machine."""
+    if made_for() is None:
+        compiler()
 
 
 @cache
 def compiler_id() -> str:
     """What tells compilers, and the machines they compile for, apart."""
-    if wasm.is_target():
-        return wasm.TARGET
+    if aim := made_for():
+        return aim.name
     command = compiler()
     path = shutil.which(command[0]) or command[0]
     stat = Path(path).resolve().stat()
     return f"{command} {stat.st_size} {stat.st_mtime_ns} {platform.machine()}"
 
 
-@cache
-def machine_flags() -> tuple[str, ...]:
-    """What this processor can do beyond its family's least: the lookups count bits."""
-    try:
-        features = Path("/proc/cpuinfo").read_text().split()
-    except OSError:
-        return ()
-    return ("-mpopcnt",) if platform.machine() == "x86_64" and "popcnt" in features else ()
-
-
 def flags() -> list[str]:
     """All compiler flags."""
-    if wasm.is_target():
-        return [*wasm.FLAGS]
-    return [*CFLAGS, *machine_flags(), *shlex.split(os.environ.get(EXTRA_VARIABLE, ""))]
+    if aim := made_for():
+        return [*aim.flags]
+    counts_bits = ["-mpopcnt"] * ("popcnt" in target.features())
+    return [*CFLAGS, *counts_bits, *shlex.split(os.environ.get(EXTRA_VARIABLE, ""))]
 
 
 @cache
-def runtime_sources() -> dict[str, bytes]:
+def runtime_sources(aim: Target | None) -> dict[str, bytes]:
     """The run-time's files by name."""
+    left_out = aim.left_out if aim else target.INSTEAD
     files = sorted(RUNTIME.glob("*.[ch]"))
-    if wasm.is_target():
-        files = [p for p in files if p.suffix == ".h" or p.stem not in wasm.OF_A_KERNEL]
-    return {p.name: p.read_bytes() for p in files}
+    files = [path for path in files if path.suffix == ".h" or path.stem not in left_out]
+    return {path.name: path.read_bytes() for path in files}
 
 
 def digest(*parts: bytes | str) -> str:
@@ -125,10 +159,24 @@ def digest(*parts: bytes | str) -> str:
     return hasher.hexdigest()[:24]
 
 
-def runtime_digest() -> str:
-    """A name for the run-time as it is here."""
-    parts = [x for name, text in runtime_sources().items() for x in (name.encode(), text)]
-    return digest(compiler_id(), " ".join(flags()), *parts)
+def _identity(aim: Target | None) -> tuple[str, list[str]]:
+    """By what, and how, C is compiled for a target, or here."""
+    return (aim.name, [*aim.flags]) if aim else (compiler_id(), flags())
+
+
+def _came(name_for: Callable[[Target], str]) -> Path | None:
+    """What came with the installation, by the name it has there: unless it is to be compiled by
+    one's own compiler or with flags of one's own."""
+    if not BUILT.is_dir() or _named() or os.environ.get(EXTRA_VARIABLE):
+        return None
+    aim = made_for() or target.of_this_machine()
+    there = BUILT / name_for(aim) if aim else None
+    return there if there and there.is_file() else None
+
+
+def is_brought() -> bool:
+    """Whether a run-time came with the installation, so that there is no need for a compiler."""
+    return _came(_runtime_for) is not None
 
 
 def compiled(
@@ -146,15 +194,15 @@ def compiled(
 
     def make(output: Path) -> None:
         units = [path for path in sources if path.suffix == ".c"]
-        if "-c" in words or (len(units) < 2 and not wasm.is_target()):
+        aim = made_for() if options is None else None
+        if "-c" in words or (len(units) < 2 and not aim):
             return _compile([*chosen, *map(str, sources), *words], output)
         objects = [output.with_name(f"{number}.o") for number in range(len(units))]
         parts = [[*chosen, "-c", str(unit), *words] for unit in units]
         others = [path for path in sources if path.suffix != ".c"]
         _side_by_side(parts, objects, [unit.stat().st_size for unit in units])
-        if wasm.is_target():  # the others' functions are found as they are called
-            objects += [path for path in others if path.suffix == ".o"]
-            return _run(wasm.linking(objects), output)
+        if aim:
+            return _run(aim.linking([*objects, *others], words, name), output)
         return _compile([*chosen, *map(str, (*objects, *others)), *words], output)
 
     return kept(name, make)
@@ -163,7 +211,7 @@ def compiled(
 def _side_by_side(parts: list[list[str]], outputs: list[Path], sizes: list[int]) -> None:
     """Compile on all processors; what takes long begins first."""
     order = sorted(range(len(parts)), key=lambda i: -sizes[i])
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
+    with ThreadPoolExecutor(processors()) as workers:
         under_way = [workers.submit(_compile, parts[i], outputs[i]) for i in order]
         try:
             for one in under_way:
@@ -173,7 +221,15 @@ def _side_by_side(parts: list[list[str]], outputs: list[Path], sizes: list[int])
 
 
 def _compile(arguments: Sequence[str], output: Path) -> None:
-    _run(wasm.compiling(arguments) if wasm.is_target() else [*compiler(), *arguments], output)
+    aim = made_for()
+    _run(aim.compiling(arguments) if aim else [*compiler(), *arguments], output)
+
+
+def processors() -> int:
+    """As many as this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _run(words: Sequence[str], output: Path) -> None:
@@ -191,12 +247,22 @@ def _run(words: Sequence[str], output: Path) -> None:
 
 def runtime_library() -> Path:
     """The run-time's shared object, built if need be."""
-    sources = [RUNTIME / n for n in runtime_sources() if n.endswith(".c")]
-    return compiled(_runtime_name(), sources, ["-pthread"])
+    if there := _came(_runtime_for):
+        return there
+    aim = made_for()
+    sources = [RUNTIME / n for n in runtime_sources(aim) if n.endswith(".c")]
+    return compiled(_runtime_for(aim), sources, ["-pthread"])
+
+
+def _runtime_for(aim: Target | None) -> str:
+    parts = [x for name, text in runtime_sources(aim).items() for x in (name.encode(), text)]
+    made_by, told = _identity(aim)
+    return f"rt-{digest(made_by, ' '.join(told), *parts)}.so"
 
 
 def _runtime_name() -> str:
-    return f"rt-{runtime_digest()}.so"
+    there = _came(_runtime_for)
+    return there.name if there else _runtime_for(made_for())
 
 
 def runtime_ahead() -> None:
@@ -204,7 +270,7 @@ def runtime_ahead() -> None:
 
     What goes wrong with it is told to who asks.
     """
-    if wasm.is_here():
+    if wasm.is_here() or is_brought():
         return
 
     def build() -> None:
@@ -221,12 +287,15 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
     to link, and asks no more of the run-time than its headers: a change of anything else in it has
     programs linked anew only.
     """
-    told = _told(trace=trace, quickly=quickly)
-    name = _program_name(source, told)
-    if there := kept_at(_linked(name)):
+    if not trace and (there := _came(partial(_linked_for, source))):
+        return there
+    aim = made_for()
+    told = _told(aim, trace=trace, quickly=quickly)
+    name = _program_name(source, aim, told)
+    if there := kept_at(_linked(name, _runtime_name())):
         return there
     if wasm.is_here():
-        raise wasm.NotBuilt(source, cache_dir() / _linked(name))
+        raise wasm.NotBuilt(source, cache_dir() / _linked(name, _runtime_name()))
     text = kept(f"{name}.c", lambda path: path.write_text(source))
     options = [*told, f"-I{RUNTIME}"]
     halves = {"-1": ["-DSW_HALF=1"], "-2": ["-DSW_HALF=2"]} if len(source) >= _LONG else {"": []}
@@ -236,24 +305,32 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
             for half, words in halves.items()
         ]
         objects = [one.result() for one in unlinked]
-    return compiled(_linked(name), [*objects, runtime_library()])
+    return compiled(_linked(name, _runtime_name()), [*objects, runtime_library()])
 
 
 def is_built(source: str) -> bool:
     """Whether a program's shared object is there, built as well as can be."""
-    return is_kept(_linked(_program_name(source, _told())))
+    if _came(partial(_linked_for, source)):
+        return True
+    aim = made_for()
+    return is_kept(_linked(_program_name(source, aim, _told(aim)), _runtime_name()))
 
 
-def _told(*, trace: bool = False, quickly: bool = False) -> list[str]:
+def _told(aim: Target | None, *, trace: bool = False, quickly: bool = False) -> list[str]:
     """What the compiler is told of a program besides all flags."""
-    if wasm.is_target():
+    if aim:
         return ["-DSW_TRACING"] * trace
     return [*PROGRAM_FLAGS, *(["-DSW_TRACING"] * trace), *(_QUICKLY * quickly)]
 
 
-def _program_name(source: str, told: Sequence[str]) -> str:
-    headers = (text for name, text in runtime_sources().items() if name.endswith(".h"))
-    return f"p4-{digest(_digest_of(source), compiler_id(), *flags(), *told, *headers)}"
+def _linked_for(source: str, aim: Target) -> str:
+    return _linked(_program_name(source, aim, _told(aim)), _runtime_for(aim))
+
+
+def _program_name(source: str, aim: Target | None, told: Sequence[str]) -> str:
+    headers = (text for name, text in runtime_sources(aim).items() if name.endswith(".h"))
+    made_by, always = _identity(aim)
+    return f"p4-{digest(_digest_of(source), made_by, *always, *told, *headers)}"
 
 
 @lru_cache(maxsize=4)
@@ -262,8 +339,8 @@ def _digest_of(source: str) -> str:
     return digest(source)
 
 
-def _linked(name: str) -> str:
-    return f"p4-{digest(name, _runtime_name())}.so"
+def _linked(name: str, runtime: str) -> str:
+    return f"p4-{digest(name, runtime)}.so"
 
 
 def beside_runtime(source: Path) -> Path:

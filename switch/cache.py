@@ -41,6 +41,9 @@ _MAKING = "making-"  # how folders begin in which something is being made
 _BUILT = re.compile(r"[\w.-]*-[0-9a-f]{24}(-\d)?(\.\w+)?")
 _LEFT = re.compile(rf"{_MAKING}[a-z0-9_]{{8}}|{_BUILT.pattern}\.lock")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# What came with the installation (`target.py`): nothing is written there, and nobody asks whose it
+# is, no more than of the code beside it.
+BUILT = Path(__file__).parent / "built"
 # Names a second cache, in which what is there already is looked for, and nothing is written.
 BESIDE_VARIABLE = "CLOSLAB_CACHE_BESIDE"
 _SAID = "CLOSLAB_CACHE_SAID"  # that a link was passed over
@@ -153,6 +156,8 @@ def is_kept(name: str) -> bool:
 
 def kept_at(name: str) -> Path | None:
     """Where it is, if it is there and to be trusted; others may be making it at this moment."""
+    if (BUILT / name).is_file():
+        return BUILT / name
     beside = os.environ.get(BESIDE_VARIABLE)
     folders = cache_dir(), *((Path(beside),) if beside else ())
     return next((folder / name for folder in folders if _is_own(folder / name)), None)

@@ -1,8 +1,7 @@
 """C for a browser's tab: shared objects of WebAssembly, as Pyodide loads them.
 
-Nothing there compiles C. So what is to run there is built before, on a machine that has ``ziglang``
-(a package of Python's, in requirements-browser.lock), under the names that a tab will ask for: a
-name holds what a thing is made from and by, and where it was made makes no difference to it.
+Nothing there compiles C. So what is to run there is built before, under the names that a tab will
+ask for: it is a target of ours (`target.py`), and the only one in which this process may be.
 
     CLOSLAB_TARGET=wasm32    builds for a tab, whatever this machine is
 
@@ -15,16 +14,13 @@ first called. So what no simulator calls, sockets above all, may be missing for 
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import Unbuildable
+from .target import INSTEAD, OF_A_KERNEL, Target, zig_folder
 
-TARGET_VARIABLE = "CLOSLAB_TARGET"
-TARGET = "wasm32"
 # What every browser has that can run Pyodide.
 _FEATURES = ("bulk-memory", "sign-ext", "mutable-globals", "nontrapping-fptoint")
 FLAGS = ("-std=gnu11", "-O2", "-g0", "-fPIC", "-w")
@@ -37,8 +33,6 @@ _FOR_CLANG = (
     *(f"-m{feature}" for feature in _FEATURES),
     "-mno-extended-const",
 )
-# The run-time's files that speak to a kernel, which a tab has not.
-OF_A_KERNEL = ("burst_send", "loop", "port_socket", "qdisc", "xdp_send")
 _LINKED = (
     *("-shared", "--experimental-pic", "--unresolved-symbols=import-dynamic"),
     *("--export-all", "--no-gc-sections", "-O2"),
@@ -57,11 +51,6 @@ def is_here() -> bool:
     return sys.platform == "emscripten"
 
 
-def is_target() -> bool:
-    """Whether C is for one."""
-    return is_here() or os.environ.get(TARGET_VARIABLE) == TARGET
-
-
 class NotBuilt(Exception):  # noqa: N818 - it says what is to be done
     """C that a tab has to compile before it can go on: a text, and where the object belongs."""
 
@@ -71,11 +60,22 @@ class NotBuilt(Exception):  # noqa: N818 - it says what is to be done
         self.path = path
 
 
-def compiling(words: Sequence[str]) -> list[str]:
-    """The command that compiles, to be told what into."""
-    folders = (str(headers() / name) for name in HEADERS)
-    zig = (sys.executable, "-m", "ziglang", "cc", *_FOR_ZIG)
-    return [*zig, *_with_headers(folders), *words]
+@dataclass(frozen=True)
+class _Tab(Target):
+    """A tab, for which C's own headers are another's."""
+
+    def compiling(self, words: Sequence[str]) -> list[str]:
+        """The command that compiles, to be told what into."""
+        folders = (str(headers() / name) for name in HEADERS)
+        return super().compiling([*_with_headers(folders), *words])
+
+    def linking(self, parts: Sequence[Path], _words: Sequence[str], _name: str) -> list[str]:
+        """The command that links; other libraries' functions are found as they are called."""
+        objects = [str(part) for part in parts if part.suffix == ".o"]
+        return [sys.executable, "-m", "ziglang", "wasm-ld", *_LINKED, *objects]
+
+
+TAB = _Tab("wasm32", _FOR_ZIG, FLAGS, (*OF_A_KERNEL, *INSTEAD))
 
 
 def in_a_tab() -> tuple[list[str], list[str]]:
@@ -89,20 +89,4 @@ def _with_headers(folders: Iterable[str]) -> list[str]:
 
 def headers() -> Path:
     """Where the folders of C's own headers are."""
-    return require() / "lib" / "libc" / "include"
-
-
-def linking(objects: Sequence[Path]) -> list[str]:
-    """The command that links."""
-    return [sys.executable, "-m", "ziglang", "wasm-ld", *_LINKED, *map(str, objects)]
-
-
-def require() -> Path:
-    """Fail if C could not be compiled for a tab; where the compiler is."""
-    found = importlib.util.find_spec("ziglang")
-    if found is None or found.origin is None:
-        raise Unbuildable(
-            "C is compiled for browsers by ziglang, which is not here: "
-            ".venv/bin/pip install -r requirements-browser.lock"
-        )
-    return Path(found.origin).parent
+    return zig_folder() / "lib" / "libc" / "include"

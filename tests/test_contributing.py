@@ -75,11 +75,13 @@ def test_the_hook_looks_at_what_is_staged(checkout: Path) -> None:
 
 
 def jobs() -> list[dict[str, object]]:
-    return [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text())["jobs"].values()]
+    """Of those that test; how a release is made is told nobody but the workflow that does it."""
+    testing = (path for path in WORKFLOWS if path.stem not in ("release", "wheels"))
+    return [job for path in testing for job in yaml.safe_load(path.read_text())["jobs"].values()]
 
 
 def commands() -> list[str]:
-    steps = (step for job in jobs() for step in job["steps"])  # type: ignore[attr-defined]
+    steps = (step for job in jobs() for step in job.get("steps", ()))  # type: ignore[attr-defined]
     return [line for step in steps for line in step.get("run", "").splitlines()]
 
 

@@ -19,7 +19,7 @@ def command(
     is_json: Json = False,
 ) -> None:
     """Put to the test what the field says about AI fabrics."""
-    tools.require_compiler()
+    tools.require_native()
     folder = make_out(out, "claims")
     console = Console(stderr=True)
     raise typer.Exit(claims(names or (), folder, processes, console, is_json=is_json))

@@ -2,11 +2,12 @@
 
 First a question, answered in the simulator at 100 Gb/s: what becomes of an incast without pause
 frames, with them, and with ECN besides? Then the same P4 as the switches of a fabric of real
-namespaces and packets.
+namespaces and packets; a machine that has none is told how it comes by them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from lab.api import compare, run
 from lab.commands.compare import show_table
 from lab.commands.execution import execute
 from lab.commands.options import Out, Seed, make_out
+from lab.errors import CapsuleError, LabError
 from lab.machine import tools
 from lab.machine.paths import writing_to
 from lab.progress import Stages
@@ -30,21 +32,39 @@ _VARIANTS: dict[str, dict[str, object]] = {
 
 def command(out: Out = None, seed: Seed = None) -> None:
     """Show what pauses do, and send through a real fabric."""
-    tools.require_compiler()
-    tools.require_emulation()
+    tools.require_native()
     folder = make_out(out, "demo")
     console = Console(stderr=True)
     report = compare_pauses(folder, seed, console)
     console.print("\nThe same P4 on real namespaces and packets:", highlight=False)
     try:
-        execute(
-            *("hello", (), seed, folder / "hello"),
-            engine="mininet",
-            prompt=False,
-            leisure=_LEISURE,
-        )
+        if lacking := [*_lacking()]:
+            _tell_left_out(lacking, console)
+        else:
+            execute(
+                *("hello", (), seed, folder / "hello"),
+                engine="mininet",
+                prompt=False,
+                leisure=_LEISURE,
+            )
+    except CapsuleError as error:
+        _tell_left_out([error], console)
     finally:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)
+
+
+def _lacking() -> Iterator[LabError]:
+    """What a fabric of namespaces needs and is not installed."""
+    for require in (tools.require_emulation, tools.require_compiler):
+        try:
+            require()
+        except LabError as error:
+            yield error
+
+
+def _tell_left_out(lacking: Sequence[LabError], console: Console) -> None:
+    told = "\n".join(f"{error.message}\n{error.cure}" for error in lacking)
+    console.print(f"Left out: {told}\n", highlight=False, markup=False, soft_wrap=True)
 
 
 def compare_pauses(out: Path, seed: int | None, console: Console) -> Path:

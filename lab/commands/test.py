@@ -12,9 +12,11 @@ from typing import Annotated
 
 import typer
 
+from lab.errors import LabError
 from lab.machine.paths import ROOT, keep_bytecode
 from lab.machine.processes import Job, side_by_side
 from lab.machine.tools import require_reference
+from switch.build import processors
 
 HAS_WORDS_OF_OTHERS = True
 _FAILED = 1  # tests did, as pytest says it
@@ -37,6 +39,8 @@ def command(
 
     With --coverage what a clock judges is left out: to measure takes time.
     """
+    if not (ROOT / "tests").is_dir():
+        raise LabError("closlab was installed without its tests", "Run it where its sources are.")
     if reference:
         require_reference()
     kind = f"{'' if slow else 'not '}slow and {'' if reference else 'not '}reference"
@@ -57,7 +61,7 @@ def command(
 
 def _at_once() -> list[str]:
     """On all processors."""
-    return ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
+    return ["-n", str(processors()), "--dist", "worksteal"]
 
 
 def _all(pytest: list[str], kind: str, together: list[str]) -> int:

@@ -20,6 +20,8 @@ from lab.machine import tools
 from lab.machine.paths import SHELL_ENVIRONMENT, running_labs
 from lab.machine.speed import slowness
 from params.quantity import size
+from switch import build
+from switch.build import processors
 
 _ENOUGH_BYTES = 500_000_000  # for runs with captures
 _ASK_S = 10
@@ -66,19 +68,29 @@ def _python() -> Finding:
 
 
 def _compiler() -> Finding:
+    what = "C compiler"
     try:
         tools.require_compiler()
     except LabError as error:
-        return Finding("C compiler", Health.BAD, error.message, error.cure or "")
-    name = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")))
-    return Finding("C compiler", Health.GOOD, _first_line([name, "--version"]))
+        if not build.is_brought():
+            return Finding(what, Health.BAD, error.message, error.cure or "")
+        found = "none; the fabric's program came compiled, changed ones and emulated runs need one"
+        return Finding(what, Health.MISSING, found, error.cure or "")
+    if aim := build.made_for():
+        return Finding(what, Health.GOOD, f"ziglang, for {aim.name}")
+    return Finding(what, Health.GOOD, _first_line([*build.compiler(), "--version"]))
+
+
+def _lacking() -> Health:
+    """How bad it is that nothing can be emulated: to who installed what simulates, not at all."""
+    return Health.MISSING if build.is_brought() else Health.BAD
 
 
 def _emulation() -> Iterator[Finding]:
     try:
         tools.require_emulation()
     except LabError as error:
-        yield Finding("Mininet", Health.BAD, error.message, error.cure or "")
+        yield Finding("Mininet", _lacking(), error.message, error.cure or "")
         return
     yield Finding("Mininet", Health.GOOD, str(shutil.which("mnexec")))
 
@@ -86,16 +98,18 @@ def _emulation() -> Iterator[Finding]:
 def _namespaces() -> Finding:
     """Private namespaces, tried in a process of its own."""
     what, user = "private namespaces", [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    cure = "closlab run hello says what to allow; --engine sim needs none"
+    if shutil.which("unshare") is None:
+        return Finding(what, _lacking(), "no unshare on the PATH, which Linux has", cure)
     words = ["unshare", *user, "--net", "--mount", "--pid", "--fork", "true"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=_ASK_S, check=False)
     if done.returncode == 0:
         return Finding(what, Health.GOOD, "as root" if not user else "as an ordinary user")
-    cure = "closlab run hello says what to allow; --engine sim needs none"
-    return Finding(what, Health.BAD, done.stderr.strip(), cure)
+    return Finding(what, _lacking(), done.stderr.strip(), cure)
 
 
 def _processors() -> Finding:
-    count, times = len(os.sched_getaffinity(0)), slowness()
+    count, times = processors(), slowness()
     found = f"{count} to be used, {platform.machine()}"
     if times == 1:
         return Finding("processors", Health.GOOD, found)

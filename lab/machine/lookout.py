@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from types import FrameType
 
 from lab.errors import RunError
@@ -40,13 +41,16 @@ class Lookout:
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._doors: dict[int, int] = {}  # of processes that are relied on: descriptor by number
-        self._deaths = select.epoll()
         self._halted: set[int] = set()
         self._failure: str | None = None
         self._untold_since: float | None = None
         self._asked_of: Exception | None = None
         self._lock = threading.Lock()
         self.stood: dict[str, None] = {}  # who was stopped by others, in that order
+
+    @cached_property
+    def _deaths(self) -> select.epoll:
+        return select.epoll()  # which Linux has alone, as all that is relied on
 
     def know(self, pid: int, name: str) -> None:
         """Who a process is, whose end somebody else sees."""

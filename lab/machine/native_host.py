@@ -11,7 +11,7 @@ from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
 # What switches and hosts tell each other beside a cable is laid out in one place (arrival_times.h).
 _INCLUDES = ["-iquote", str(build.RUNTIME)]  # of which a digest has the text, not the place
-_FLAGS = ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra"]
+_FLAGS = ["-std=gnu11", "-O2", "-g1", "-ffp-contract=off", "-Wall", "-Wextra"]
 
 
 def endpoint_program() -> Path:

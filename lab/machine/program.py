@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
@@ -80,12 +80,25 @@ def build_with_p4c(
 
 def p4info_of(text: str) -> p4i.P4Info:
     """A P4Info that was kept as text, which takes long to read."""
+    return p4i.P4Info.FromString(_p4info_of(text).read_bytes())
+
+
+def _p4info_of(text: str) -> Path:
     from google.protobuf import text_format
 
-    def read(path: Path) -> None:
-        path.write_bytes(text_format.Parse(text, p4i.P4Info()).SerializeToString())
+    def write(path: Path) -> None:
+        read = text_format.Parse(text, p4i.P4Info())
+        path.write_bytes(read.SerializeToString(deterministic=True))
 
-    return p4i.P4Info.FromString(kept(f"p4info-{digest(text)}", read).read_bytes())
+    return kept(f"p4info-{digest(text)}", write)
+
+
+def parts_of_stock() -> Iterator[Path]:
+    """What a run of the stock program reads of it, where it is kept."""
+    stock = _placed(FABRIC_PROGRAM, (), lambda: _compile(FABRIC_PROGRAM, ()))
+    yield from (stock.json, stock.p4info)
+    yield _said_by(stock.json.read_bytes())
+    yield _p4info_of(stock.p4info.read_text())
 
 
 def hash_of(compiled: Path) -> str:
@@ -95,6 +108,10 @@ def hash_of(compiled: Path) -> str:
 
 @lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
 def _hash_of(compiled: bytes) -> str:
+    return _said_by(compiled).read_text()
+
+
+def _said_by(compiled: bytes) -> Path:
     """Worked out once and kept: to read a program takes longer than to run a small scenario."""
 
     def work_out(path: Path) -> None:
@@ -102,7 +119,7 @@ def _hash_of(compiled: bytes) -> str:
         text = json.dumps(said, separators=(",", ":"))
         path.write_text(hashlib.sha256(text.encode()).hexdigest())
 
-    return kept(f"said-{digest(*_BESIDE_THE_POINT, compiled)}", work_out).read_text()
+    return kept(f"said-{digest(*_BESIDE_THE_POINT, compiled)}", work_out)
 
 
 def _without_places(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -147,12 +164,24 @@ def _ours(out: Path, source: Path, defines: tuple[str, ...]) -> BuiltProgram:
 def _kept(
     out: Path, source: Path, by: tuple[str, ...], compiled: Callable[[], tuple[str, str]]
 ) -> BuiltProgram:
-    """A program's files in a folder, compiled only if that was not done before by the same.
+    """A program's files in a folder."""
+    built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
+    placed = _placed(source, by, compiled)
+    built.json.write_bytes(placed.json.read_bytes())
+    built.p4info.write_bytes(placed.p4info.read_bytes())
+    return built
+
+
+def _placed(
+    source: Path, by: tuple[str, ...], compiled: Callable[[], tuple[str, str]]
+) -> BuiltProgram:
+    """The same where they are kept, compiled only if that was not done before by the same.
 
     Our compiler counts always: it may go by the name of p4c (see switch/shims).
     """
-    built = BuiltProgram(out / f"{source.stem}.json", out / f"{source.stem}.p4info.txtpb")
-    name = f"{source.stem}-{digest(*by, _content(source.parent.glob('*.p4')), _our_compiler())}"
+    sources = _content(source.parent, source.parent.glob("*.p4"))
+    folder = source.parent.absolute().name  # by which the program names its sources
+    name = f"{source.stem}-{digest(*by, folder, sources, _our_compiler())}"
     texts = cache(compiled)
 
     def place(path: Path, text: str) -> None:
@@ -161,9 +190,7 @@ def _kept(
     with building(source.name):
         compiled_json = kept(f"placed-{name}.json", lambda path: place(path, texts()[0]))
         p4info = kept(f"{name}.p4info", lambda path: path.write_text(texts()[1]))
-    built.json.write_bytes(compiled_json.read_bytes())
-    built.p4info.write_bytes(p4info.read_bytes())
-    return built
+    return BuiltProgram(compiled_json, p4info)
 
 
 def _wherever(compiled: bytes, source: Path) -> bytes:
@@ -178,11 +205,13 @@ def _wherever(compiled: bytes, source: Path) -> bytes:
 @cache
 def _our_compiler() -> str:
     """A name for our compiler as it was when this process first asked."""
-    return _content((ROOT / "compiler").rglob("*.p[y4]"))
+    return _content(ROOT, (ROOT / "compiler").rglob("*.p[y4]"))
 
 
-def _content(files: Iterable[Path]) -> str:
-    return digest(*(part for f in sorted(files) for part in (str(f), read_bytes(f, _SOURCE_BYTES))))
+def _content(folder: Path, files: Iterable[Path]) -> str:
+    """What files hold, by their names in a folder: wherever that lies, they are the same."""
+    held = ((str(f.relative_to(folder)), read_bytes(f, _SOURCE_BYTES)) for f in sorted(files))
+    return digest(*(part for each in held for part in each))
 
 
 def _compile(source: Path, defines: tuple[str, ...]) -> tuple[str, str]:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from switch.wasm import is_here
-
 LOOK_S = 0.5
 _MOST_WORDS = 60  # letters of a command that is shown
 _STOPPED = "T"
@@ -104,9 +102,9 @@ def telling_of_stopped(only: Collection[int] | None = None) -> Iterator[None]:
     """For as long as the context lasts, tell on standard error of processes that were stopped; of
     these alone, where they see to their own.
 
-    If somebody tells of them already, that is enough; and a browser's tab has no processes.
+    If somebody tells of them already, that is enough; and elsewhere than on Linux nobody can see.
     """
-    if telling or is_here():
+    if telling or sys.platform != "linux":
         yield
         return
     over = threading.Event()

@@ -12,6 +12,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from lab.errors import MissingTool
+from switch import build
 from switch.wasm import is_here
 
 BMV2 = "simple_switch_grpc"
@@ -19,6 +20,7 @@ BMV2_CLI = "simple_switch_CLI"
 FRR = Path("/usr/lib/frr")
 FRR_PROGRAMS = ("zebra", "bfdd", "bgpd")  # each needs those before it
 _REFERENCE = ("p4c-bm2-ss", "simple_switch", BMV2, BMV2_CLI)
+_SIMULATED = "Without it:  --engine sim"
 _PROGRAMS = {
     # program -> the Debian package that brings it
     "mnexec": "mininet",
@@ -55,6 +57,10 @@ def _system_packages() -> list[Path]:
 
 def require_emulation() -> None:
     """Fail with all that is missing for an emulated run."""
+    if sys.platform != "linux":
+        raise MissingTool(
+            "fabrics are emulated by Linux' namespaces, which this machine has not", _SIMULATED
+        )
     add_system_programs()
     add_mininet()
     missing = {
@@ -65,28 +71,30 @@ def require_emulation() -> None:
         who = "Mininet is not installed" if "mnexec" in missing else "Mininet cannot run"
         raise MissingTool(
             f"{who} here: this machine has no {', '.join(missing)}",
-            f"Install it:  sudo apt-get install --no-install-recommends {packages}",
+            f"Install it:  sudo apt-get install --no-install-recommends {packages}\n{_SIMULATED}",
         )
     if importlib.util.find_spec("mininet") is None:
         raise MissingTool(
             "Mininet is installed, but its Python module is not where Debian's package puts it",
-            f"Make it visible: link its folder 'mininet' into {sysconfig.get_path('purelib')}",
+            f"Make it visible: link its folder 'mininet' into {sysconfig.get_path('purelib')}"
+            f"\n{_SIMULATED}",
         )
+
+
+def require_native() -> None:
+    """Fail if no P4 could be run here: neither is there a compiler, nor did the stock program come
+    compiled, as it does to a browser's tab.
+    """
+    if not (is_here() or build.is_brought()):
+        require_compiler()
 
 
 def require_compiler() -> None:
-    """Fail if the switch's code could not be built; in a browser's tab it was, before."""
-    if is_here():
-        return
-    wanted = os.environ.get("CC")
-    candidates = [wanted] if wanted else ["cc", "gcc", "clang"]
-    if not any(shutil.which(candidate) for candidate in candidates):
-        raise MissingTool(
-            f"no C compiler found (looked for {', '.join(candidates)}); "
-            "the switch turns P4 into native code and needs one",
-            "Install one:  sudo apt-get install gcc libc6-dev"
-            + ("   (or unset CC)" if wanted else ""),
-        )
+    """Fail if what did not come compiled could not be built."""
+    try:
+        build.require_compiler()
+    except build.CompilerMissing as error:
+        raise MissingTool(error.reason, f"Have one:  {error.cure}") from None
 
 
 def require_frr() -> None:

@@ -41,9 +41,11 @@ _PROGRAM = "fabric.json", "fabric.p4info.txtpb"  # compiled
 def check_engine(engine: str) -> None:
     """Find out before anything starts whether runs can be made on this engine."""
     _check_known("engine", engine, ENGINES)
-    tools.require_compiler()
     if engine == "mininet":
         tools.require_emulation()
+        tools.require_compiler()
+    else:
+        tools.require_native()
 
 
 def _check_known(what: str, chosen: str, known: Collection[str]) -> None:
@@ -69,6 +71,8 @@ def check(options: RunOptions) -> None:
             )
     source_in(options.p4)
     check_engine(options.engine)
+    if options.p4 is not None:
+        tools.require_compiler()
     if options.engine == "mininet":
         if options.switch == "bmv2":
             tools.require_bmv2()

@@ -3,21 +3,21 @@
 
 #include <stdlib.h>
 #include <unistd.h>
-#ifdef __EMSCRIPTEN__
-#include <fcntl.h>
-#else
+#ifdef __linux__
 #include <sys/eventfd.h>
+#else
+#include <fcntl.h>
 #endif
 
 #define EVENT_SKIP UINT32_MAX
 
-/* What a reader may sleep on; in a browser's tab nobody sleeps. */
+/* What a reader may sleep on; where nothing runs but simulations nobody sleeps. */
 static int alarm_fd(void)
 {
-#ifdef __EMSCRIPTEN__
-    return open("/dev/null", O_RDWR | O_CLOEXEC);
-#else
+#ifdef __linux__
     return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+#else
+    return open("/dev/null", O_RDWR | O_CLOEXEC);
 #endif
 }
 

@@ -13,8 +13,10 @@ void *huge_array_new(size_t *size)
     size_t align = *size >= HUGE_PAGE ? HUGE_PAGE : LINE;
     *size = (*size + align - 1) / align * align;
     void *array = aligned_alloc(align, *size);
+#ifdef MADV_HUGEPAGE
     if (array && align == HUGE_PAGE)
         madvise(array, *size, MADV_HUGEPAGE); /* only a wish */
+#endif
     return array;
 }
 

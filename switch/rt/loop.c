@@ -38,6 +38,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -633,7 +634,8 @@ static void ask_epoll(struct loop *loop, ns_t sleep)
     struct timespec timeout = {(time_t)(sleep / 1000000000), (long)(sleep % 1000000000)};
     if (sleep)
         pthread_mutex_unlock(&loop->owner);
-    int n = epoll_pwait2(loop->epoll, events, EVENTS, &timeout, NULL);
+    /* By its number, for glibc has had a word for it from 2.35 on only. */
+    int n = (int)syscall(SYS_epoll_pwait2, loop->epoll, events, EVENTS, &timeout, NULL, 0);
     if (n < 0 && errno != EINTR) { /* older kernels lack it, containers may deny it */
         struct pollfd any = {.fd = loop->epoll, .events = POLLIN};
         ppoll(&any, 1, &timeout, NULL);

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -191,15 +192,28 @@ def test_an_unknown_scenario() -> None:
     _complains(closlab("run", "helo"), "no scenario 'helo'", "did you mean 'hello'")
 
 
-def test_no_c_compiler(bare_path: Path) -> None:
+def test_no_c_compiler(bare_path: Path, tmp_path: Path) -> None:
+    """Neither this machine's nor ziglang, and nothing came compiled."""
     for compiler in ("cc", "gcc", "clang"):
         (bare_path / compiler).unlink(missing_ok=True)
-    _complains(closlab("demo", PATH=str(bare_path)), "no C compiler", "apt-get install gcc")
+    hidden = "import sys; sys.modules['ziglang'] = None; from lab.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, "demo", "--out", str(tmp_path / "demo")],
+        env={**os.environ, "PATH": str(bare_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    _complains(done, "no C compiler", "apt-get install gcc", "closlab[compile]")
+    assert not (tmp_path / "demo").exists()
 
 
-def test_no_mininet(bare_path: Path) -> None:
+def test_no_mininet(bare_path: Path, tmp_path: Path) -> None:
+    """What can be shown is, and what is left out is said."""
     (bare_path / "mnexec").unlink()
-    _complains(closlab("demo", PATH=str(bare_path)), "Mininet is not installed", "apt-get install")
+    done = closlab("demo", "--out", str(tmp_path / "demo"), PATH=str(bare_path))
+    assert done.returncode == 0, done.stderr
+    for words in ("packets dropped", "Left out: Mininet is not installed", "apt-get install"):
+        assert words in done.stderr
+    assert (tmp_path / "demo" / "report.html").exists()
 
 
 def test_a_syntax_error(tmp_path: Path) -> None:

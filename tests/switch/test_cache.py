@@ -170,7 +170,7 @@ def test_programs_are_compiled_anew_for_new_headers_and_linked_anew_for_a_new_ru
     def built(runtime: str, header: bytes) -> tuple[Path, int, int]:
         """A program's library, and what there is by now: compiled, and linked."""
         sources = {"a.h": header, "a.c": runtime.encode()}
-        monkeypatch.setattr(build, "runtime_sources", lambda: sources)
+        monkeypatch.setattr(build, "runtime_sources", lambda _: sources)
         monkeypatch.setattr(build, "runtime_library", lambda: empty(runtime))
         found = build.program_library("int sw_program;")
         return found, *(len(list((base / "closlab").glob(f"p4-*.{kind}"))) for kind in ("o", "so"))

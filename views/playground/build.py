@@ -22,7 +22,7 @@ from lab.progress import Stages
 from switch import wasm
 from switch.build import RUNTIME, digest
 from switch.cache import kept
-from switch.wasm import TARGET, TARGET_VARIABLE
+from switch.target import VARIABLE, zig_folder
 from views.live import alone
 from views.playground import lessons
 from views.report.moments import SCRIPT
@@ -63,7 +63,7 @@ def build(out: Path, stages: Stages) -> Path:
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             raise MissingTool(f"there is no {tool}", "apt-get install nodejs npm")
-    wasm.require()
+    zig_folder()
     out.mkdir(parents=True, exist_ok=True)
     with scratch() as folder:
         with stages("Fetching Pyodide, clang and an editor"):
@@ -120,15 +120,15 @@ def _lay_out(stage: Path) -> None:
     _copy_headers(stage / "headers")
     cached = stage / "home" / "pyodide" / ".cache" / "closlab"
     cached.mkdir(parents=True)
-    words = [sys.executable, "-m", "views.playground.cross"]
-    for built in _run(words, {TARGET_VARIABLE: TARGET, "PYTHONPATH": str(ROOT)}).split():
+    words = [sys.executable, "-m", "lab.engines.cross"]
+    for built in _run(words, {VARIABLE: wasm.TAB.name, "PYTHONPATH": str(ROOT)}).split():
         shutil.copy(built, cached)
 
 
 def _copy_headers(folder: Path) -> None:
     """Those of C's own headers that programs need, for the compiler in the tab."""
     ours = RUNTIME / "ops.h"
-    words = wasm.compiling([f"-I{RUNTIME}", "-DWIDE_WORDS=1", "-M", str(ours)])
+    words = wasm.TAB.compiling([f"-I{RUNTIME}", "-DWIDE_WORDS=1", "-M", str(ours)])
     known = wasm.headers()
     for word in _run(words).split():
         path = Path(word)

@@ -6,14 +6,13 @@ the length of a cable. Where cables have no length everything is one part.
 
 from __future__ import annotations
 
-import os
-
+from switch.build import processors
 from topologies import Fabric, Node
 
 
 def threads_here() -> int:
     """As many as there are processors for this process."""
-    return len(os.sched_getaffinity(0))
+    return processors()
 
 
 def parts(fabric: Fabric, shortest_ns: int) -> dict[Node, int]:

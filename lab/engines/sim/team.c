@@ -1,19 +1,28 @@
 #include "team.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+/* macOS has nothing of the kind that may be called: there who sleeps does so at a condition. */
+#ifndef __APPLE__
+#define HAS_FUTEX
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
 
 #define SPINS_MOST 4000u /* looks before it sleeps: tens of microseconds */
 
 struct word { /* that others wait for, alone in its cache lines */
     _Alignas(128) atomic_uint value;
     atomic_uint asleep; /* who waits for it so */
+#ifndef HAS_FUTEX
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+#endif
 };
 
 struct team {
@@ -28,6 +37,41 @@ struct team {
         pthread_t thread;
     } members[];
 };
+
+#ifdef HAS_FUTEX
+static void word_init(struct word *word) { (void)word; }
+
+static void sleep_while(struct word *word, unsigned value)
+{
+    syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake_all(struct word *word)
+{
+    syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+#else
+static void word_init(struct word *word)
+{
+    pthread_mutex_init(&word->lock, NULL);
+    pthread_cond_init(&word->changed, NULL);
+}
+
+static void sleep_while(struct word *word, unsigned value)
+{
+    pthread_mutex_lock(&word->lock);
+    if (atomic_load(&word->value) == value)
+        pthread_cond_wait(&word->changed, &word->lock);
+    pthread_mutex_unlock(&word->lock);
+}
+
+static void wake_all(struct word *word)
+{
+    pthread_mutex_lock(&word->lock); /* who saw the old value is asleep by now */
+    pthread_cond_broadcast(&word->changed);
+    pthread_mutex_unlock(&word->lock);
+}
+#endif
 
 static void relax(void)
 {
@@ -47,7 +91,7 @@ static unsigned wait_while(struct word *word, unsigned value, unsigned *spins)
             return now;
     atomic_fetch_add(&word->asleep, 1);
     while ((now = atomic_load(&word->value)) == value)
-        syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+        sleep_while(word, value);
     atomic_fetch_sub(&word->asleep, 1);
     return now;
 }
@@ -56,7 +100,7 @@ static unsigned wait_while(struct word *word, unsigned value, unsigned *spins)
 static void wake(struct word *word)
 {
     if (atomic_load(&word->asleep))
-        syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        wake_all(word);
 }
 
 static void *live(void *argument)
@@ -81,6 +125,8 @@ struct team *team_new(unsigned size, team_fn work, void *context)
                        sizeof *team + size * sizeof *team->members))
         return NULL;
     *team = (struct team){.work = work, .context = context, .size = 1};
+    word_init(&team->round);
+    word_init(&team->left);
     team->spins = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MOST : 0;
     for (; team->size < size; team->size++) {
         struct member *member = &team->members[team->size];
