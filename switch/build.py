@@ -136,7 +136,7 @@ def flags() -> list[str]:
     """All compiler flags."""
     if aim := made_for():
         return [*aim.flags]
-    counts_bits = ["-mpopcnt"] * ("popcnt" in target.features())
+    counts_bits = ["-mpopcnt"] * ("popcnt" in (target.features() or ()))
     return [*CFLAGS, *counts_bits, *shlex.split(os.environ.get(EXTRA_VARIABLE, ""))]
 
 

@@ -85,6 +85,7 @@ NATIVE = (
     _macos("x86_64", _POPCNT),
     _macos("aarch64", "-mcpu=generic"),
 )
+_SINCE_2009 = {"popcnt", "sse4_2"}
 _SYSTEMS = {"linux": "linux", "darwin": "macos"}
 _PROCESSORS = {"AMD64": "x86_64", "arm64": "aarch64"}
 
@@ -95,19 +96,19 @@ def asked_for() -> str | None:
 
 
 @cache
-def features() -> frozenset[str]:
-    """What a processor of the x86's can do beyond its family's least, as far as Linux tells."""
+def features() -> frozenset[str] | None:
+    """What a processor of the x86's can do beyond its family's least, where Linux tells."""
     with suppress(OSError):
         if platform.machine() == "x86_64":
             return frozenset(Path("/proc/cpuinfo").read_text().split())
-    return frozenset()
+    return None
 
 
 @cache
 def of_this_machine() -> Target | None:
     """What is built for it elsewhere, if anything is."""
-    processor = platform.machine()
-    if processor == "x86_64" and sys.platform == "linux" and not {"popcnt", "sse4_2"} <= features():
+    processor, told = platform.machine(), features()
+    if told is not None and _SINCE_2009 - told:
         return None
     name = f"{_PROCESSORS.get(processor, processor)}-{_SYSTEMS.get(sys.platform)}"
     return next((target for target in NATIVE if target.name == name), None)

@@ -1,6 +1,7 @@
 """What C is compiled for: names that are the same wherever they are asked for."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -75,3 +76,18 @@ def test_an_unknown_target_is_told_with_those_there_are(monkeypatch: pytest.Monk
     monkeypatch.setenv(target.VARIABLE, "pdp11")
     with pytest.raises(Unbuildable, match=r"'pdp11', and not one of wasm32, x86_64-linux"):
         build.made_for()
+
+
+def test_only_a_processor_that_is_known_to_be_older_gets_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where /proc is not mounted nothing is known."""
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    for told, name in (
+        (None, "x86_64-linux"),
+        ({"popcnt", "sse4_2", "avx"}, "x86_64-linux"),
+        ({"sse2"}, None),
+    ):
+        monkeypatch.setattr(target, "features", lambda told=told: told)
+        found = target.of_this_machine.__wrapped__()
+        assert (found and found.name) == name
