@@ -9,6 +9,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +57,32 @@ class _Files(http.server.SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
     }
 
+    def __init__(self, *words: Any, prefix: str, **named: Any) -> None:
+        self._prefix = prefix
+        super().__init__(*words, **named)
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path(path.removeprefix(self._prefix))
+
     def log_message(self, *_: Any) -> None:
         """Nobody is told."""
 
 
-@pytest.fixture(scope="module")
-def address(playground: Path) -> Iterator[str]:
-    files = functools.partial(_Files, directory=str(playground))
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Its files given out, below a folder of the server's; the page's address."""
+    at = f"/some/where/{folder.name}"
+    files = functools.partial(_Files, directory=str(folder), prefix=at)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        yield f"http://127.0.0.1:{server.server_port}{at}/index.html"
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def address(playground: Path) -> Iterator[str]:
+    with serving(playground) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

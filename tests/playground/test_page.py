@@ -12,6 +12,7 @@ import pytest
 
 from lab.machine.paths import FABRIC_PROGRAM
 from tests.lab.browser import Browser, Tab, needs_chromium
+from tests.playground.conftest import serving
 from tests.playground.test_same_bytes import here
 from tests.waiting import LONG_S
 
@@ -100,6 +101,19 @@ def test_a_run_is_stopped_and_the_page_lives(chromium: Browser, address: str) ->
         "const chosen = document.querySelector('#scenario'); chosen.value = 'hello';"
         "chosen.dispatchEvent(new Event('input')); 1"
     )
+    assert ran(tab) == here("hello")["verdict"]
+    tab.close()
+
+
+@pytest.mark.slow
+def test_it_opens_without_a_network_once_it_was_loaded(chromium: Browser, playground: Path) -> None:
+    with serving(playground) as address:
+        tab = opened(chromium, address, scenario="hello")
+        tab.until("navigator.serviceWorker.ready.then((it) => !!it.active)", _LOADS_S)
+    tab.js("location.hash = 'lesson=5'; location.reload(); 1")
+    tab.until(f"{_ANEW} && {_READY}", _LOADS_S)
+    assert "headroom" in tab.js("document.querySelector('#text').textContent")
+    tab.js("location.hash = 'scenario=hello'; 1")
     assert ran(tab) == here("hello")["verdict"]
     tab.close()
 

@@ -79,15 +79,26 @@ def build(out: Path, stages: Stages) -> Path:
         _copied(pyodide, _PYODIDE_FILES, out / "pyodide")
         _copied(editor, _EDITOR_FILES, out / "editor")
         shutil.copytree(clang / "gen", out / "clang", dirs_exist_ok=True)
-    (out / "lessons").mkdir(exist_ok=True)
-    for name, content in lessons.pages().items():
-        (out / "lessons" / f"{name}.json").write_text(json.dumps(content))
+    (out / "course.json").write_text(json.dumps(lessons.course()))
     for page in (_HERE / "page").iterdir():
         shutil.copy(page, out / page.name)
     (out / "colours.css").write_text(sheet())
     index = out / "index.html"
-    index.write_text(index.read_text().replace("REPORT_SCRIPTS", " ".join(_of_reports())))
+    _fill_in(index, "REPORT_SCRIPTS", " ".join(_of_reports()))
+    _fill_in(out / "offline.js", '["FILES"]', json.dumps(["./", *_needed(out)]))
     return index
+
+
+def _fill_in(page: Path, place: str, text: str) -> None:
+    page.write_text(page.read_text().replace(place, text))
+
+
+def _needed(out: Path) -> Iterator[str]:
+    """All files but the compiler's, which is loaded by who changes P4."""
+    for path in sorted(out.rglob("*")):
+        name = path.relative_to(out)
+        if path.is_file() and name.parts[0] != "clang":
+            yield name.as_posix()
 
 
 def _copied(of: Path, files: Iterable[str], to: Path) -> None:

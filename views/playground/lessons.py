@@ -35,15 +35,13 @@ _CODE = re.compile(r"(<code[^>]*>)(.*?)(?=</code>)", re.DOTALL)
 Tell = Callable[[str], object]
 
 
-def pages() -> dict[str, Any]:
-    """What a page has of the course before the lab is loaded, by name: all lessons, and each."""
-    known = lessons()
-    index = {
-        "titles": {lesson.name: lesson.title for lesson in known},
+def course() -> dict[str, Any]:
+    """What a page has of the course before the lab is loaded."""
+    return {
+        "lessons": {lesson.name: _opened(lesson) for lesson in lessons()},
         "patience_s": PATIENCE_S,
         "endless": ENDLESS,
     }
-    return {"index": index, **{lesson.name: _opened(lesson) for lesson in known}}
 
 
 def _opened(lesson: Lesson) -> dict[str, Any]:

@@ -5,8 +5,7 @@ import { keep, kept } from "./kept.js";
 import { ask, offered, stop, tell } from "./lab.js";
 
 const at = (id) => document.getElementById(id);
-const read = async (name) => (await fetch(`lessons/${name}.json`)).json();
-const { titles, patience_s, endless } = await read("index");
+const { lessons, patience_s, endless } = await (await fetch("course.json")).json();
 const MARKS = { passed: "ok", wrong: "wrong", "not judged": "-" };
 const scores = kept("scores", {});
 let lesson, typed; // the one that is open, and of its files those that are not as given
@@ -22,27 +21,27 @@ const keepTyped = () => {
   keep(`lesson.${lesson.name}`, typed);
 };
 
-const option = ([name, title]) => {
+const option = ({ name, title }) => {
   const score = scores[name];
   return new Option(score ? `${title} (${score})` : title, name);
 };
 
 const list = () => {
   const chosen = lesson?.name;
-  at("lesson").replaceChildren(...Object.entries(titles).map(option));
+  at("lesson").replaceChildren(...Object.values(lessons).map(option));
   if (chosen) at("lesson").value = chosen;
 };
 
 const showFile = () => files.show(at("handed-in").value, typed[at("handed-in").value] ?? lesson.files[at("handed-in").value]);
 
 const named = (word) =>
-  Object.keys(titles).find((name) => name === word || name.replace(/^\d+-/, "") === word || Number(word) === parseInt(name, 10));
+  Object.keys(lessons).find((name) => name === word || name.replace(/^\d+-/, "") === word || Number(word) === parseInt(name, 10));
 
 // Show the lesson that an address asks for, by number or name, or else the one looked at last.
-export const open = async (address) => {
-  const name = named(new URLSearchParams(address).get("lesson")) ?? kept("lesson", Object.keys(titles)[0]);
+export const open = (address) => {
+  const name = named(new URLSearchParams(address).get("lesson")) ?? kept("lesson", Object.keys(lessons)[0]);
   if (lesson?.name === name) return;
-  lesson = await read(name);
+  lesson = lessons[name];
   typed = kept(`lesson.${name}`, {});
   list();
   at("text").innerHTML = lesson.text;
@@ -56,7 +55,7 @@ export const open = async (address) => {
   history.replaceState(null, "", `#lesson=${name}`);
 };
 
-export const lastOpen = () => `lesson=${kept("lesson", Object.keys(titles)[0])}`;
+export const lastOpen = () => `lesson=${kept("lesson", Object.keys(lessons)[0])}`;
 
 const line = (tag, text, className = "") => Object.assign(document.createElement(tag), { textContent: text, className });
 

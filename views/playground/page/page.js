@@ -29,3 +29,4 @@ show();
 const lacks = Object.keys(NEEDED).find((name) => !(name in window));
 if (lacks) tell(`This browser has no ${NEEDED[lacks]}, without which the lab cannot run here.`, true);
 else begin();
+navigator.serviceWorker?.register("offline.js").catch(() => {}); // where pages may have one
