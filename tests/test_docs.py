@@ -40,6 +40,7 @@ ELSEWHERE = {
     "playground": "tests/playground/conftest.py",
     "watch": "tests/lab/test_live.py",
     "replay": "tests/lab/test_live.py",
+    "tune": "tests/lab/test_tune.py",
     "why": "tests/lab/test_why.py",
     "enter": "tests/lab/test_prompt.py",
     "exec": "tests/lab/test_programs.py",

@@ -73,6 +73,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     words = [str(ROOT / "closlab"), "docs", "--out", str(tmp_path / "site")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    if (tmp_path / "site" / "playground" / "index.html").exists():  # it is told if it is left out
+        assert 'href="playground/index.html"' in (tmp_path / "site" / "try.html").read_text()
     assert (
         "13. The sum in the network"
         in (tmp_path / "site" / "exercises" / "13-sum" / "index.html").read_text()

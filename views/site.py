@@ -20,6 +20,8 @@ from lab.scenario.model import Scenario, all_keys
 
 LECTURE = "lecture.md"
 REPORTS = "reports"
+PLAYGROUND = "playground"
+_TRY = "try.md"
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
 _FROM_ELSEWHERE = re.compile(
     r"<script[^>]+src=[\"']?(?:https?:)?//|<link[^>]+stylesheet[^>]+href=[\"']?(?:https?:)?//"
@@ -110,7 +112,22 @@ def reports_page(runs: Sequence[ShownRun]) -> str:
     )
 
 
-def assemble(folder: Path, written: Mapping[str, str], runs: Sequence[ShownRun] = ()) -> Path:
+def try_page() -> str:
+    """How to come to the playground, which is no page of these."""
+    return (
+        "# In this browser\n\nThe simulator, the switches' P4 and the course, with nothing to "
+        f'install:\n\n<p><a href="{PLAYGROUND}/index.html">Open the playground</a></p>\n\n'
+        "[What it has, and what it has not](docs/playground.md).\n"
+    )
+
+
+def assemble(
+    folder: Path,
+    written: Mapping[str, str],
+    runs: Sequence[ShownRun] = (),
+    *,
+    has_playground: bool = False,
+) -> Path:
     """All pages in one tree, laid out as they are here; the configuration that builds a site of it.
 
     ``written`` are pages that other parts of the code write, by name.
@@ -135,12 +152,16 @@ def assemble(folder: Path, written: Mapping[str, str], runs: Sequence[ShownRun] 
     (reports / "index.md").write_text(reports_page(runs))
     for run in runs:
         shutil.copy(run.page, reports / f"{run.name}.html")
+    content = _config(tuple(written))
+    if has_playground:
+        (pages / _TRY).write_text(try_page())
+        content["nav"].insert(1, {"In this browser": _TRY})
     config = folder / "mkdocs.yml"
-    config.write_text(yaml.safe_dump(_config(tuple(written)), sort_keys=False))
+    config.write_text(yaml.safe_dump(content, sort_keys=False))
     return config
 
 
-def _config(written: tuple[str, ...]) -> dict[str, object]:
+def _config(written: tuple[str, ...]) -> dict[str, Any]:
     docs = ROOT / "docs"
     decisions = sorted(path.name for path in (docs / "decisions").glob("*.md"))
     told = sorted(path.name for path in docs.glob("*.md") if path.name != LECTURE)

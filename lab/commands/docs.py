@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from switch.cache import Unbuildable
 from views.drawings import moving, pictures
 from views.playground.build import build as build_playground
 from views.report import write_and_tell
-from views.site import LECTURE, ShownRun, all_pages, assemble, check_is_whole, table
+from views.site import LECTURE, PLAYGROUND, ShownRun, all_pages, assemble, check_is_whole, table
 from views.slides import lecture
 
 _HERE = Path(__file__).parent
@@ -52,8 +53,9 @@ def command(
             "./closlab docs installs it; the console script inside the environment does not.",
         )
     with scratch() as folder:
+        playground = _playground(folder)
         written = {"commands": commands_page(), "prompt": prompt_page()}
-        config = assemble(folder, written, [*_shown(folder)])
+        config = assemble(folder, written, [*_shown(folder)], has_playground=bool(playground))
         words = [
             str(python),
             "-m",
@@ -71,17 +73,24 @@ def command(
             check=False,
             env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         )
-    if done.returncode != 0:
-        raise LabError(f"the site cannot be made:\n{(done.stdout + done.stderr).strip()}")
+        if done.returncode != 0:
+            raise LabError(f"the site cannot be made:\n{(done.stdout + done.stderr).strip()}")
+        if playground:
+            shutil.copytree(playground, out / PLAYGROUND)
     (out / "lecture.html").write_text(lecture((ROOT / "docs" / LECTURE).read_text(), moving))
     check_is_whole(out)
     print(f"{out}/index.html, and the slides of a lecture: {out}/lecture.html")
+    if playground:
+        print(f"The lab in a tab: {out / PLAYGROUND}/index.html")
+
+
+def _playground(folder: Path) -> Path | None:
+    """The lab in a tab, if what makes it is here."""
     try:
-        index = build_playground(out / "playground", Stages(Console(stderr=True)))
+        return build_playground(folder / PLAYGROUND, Stages(Console(stderr=True))).parent
     except (LabError, Unbuildable) as error:
         print(f"closlab: the lab in a tab is left out: {error}", file=sys.stderr)
-    else:
-        print(f"The lab in a tab: {index}")
+        return None
 
 
 def _shown(folder: Path) -> Iterator[ShownRun]:
