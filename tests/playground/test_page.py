@@ -77,6 +77,27 @@ def test_a_link_is_opened_run_changed_and_reloaded(chromium: Browser, address: s
     tab.close()
 
 
+def test_what_is_turned_is_a_setting(chromium: Browser, address: str) -> None:
+    """By a slider or a choice, there and back; what is typed turns them in its turn."""
+    tab = opened(chromium, address, scenario="hello", set=["seed=5"])
+    typed = "document.querySelector('#changes').value"
+    tab.until("document.querySelectorAll('#levers .lever').length > 5", _LOADS_S)
+    assert tab.js("document.querySelector('[id=\"lever-seed\"]').value") == "5"
+    choice = "document.querySelector('[id=\"lever-pfc.enabled-easy\"]')"
+    tab.js(f"{choice}.value = 'false'; {choice}.dispatchEvent(new Event('change')); 1")
+    assert tab.js(typed) == "seed=5\npfc.enabled=false"
+    assert "pfc.enabled%3Dfalse" in tab.js("location.hash")
+    assert ran(tab) == here("hello", ["seed=5", "pfc.enabled=false"])["verdict"]
+    tab.js(f"{choice}.value = 'true'; {choice}.dispatchEvent(new Event('change')); 1")
+    assert tab.js(typed) == "seed=5"
+    tab.js(
+        "{ const it = document.querySelector('#changes'); it.value = 'pfc.enabled=false';"
+        "it.dispatchEvent(new Event('input')); } 1"
+    )
+    assert tab.js(f"{choice}.value") == "false"
+    tab.close()
+
+
 def test_no_script_comes_in_by_a_link(chromium: Browser, address: str) -> None:
     """Its words are text wherever they are shown, in the report as well."""
     evil = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"

@@ -82,6 +82,7 @@ def build(out: Path, stages: Stages) -> Path:
     (out / "course.json").write_text(json.dumps(lessons.course()))
     for page in (_HERE / "page").iterdir():
         shutil.copy(page, out / page.name)
+    _copied(alone.PAGE, ("levers.js", "levers.css"), out)
     (out / "colours.css").write_text(sheet())
     index = out / "index.html"
     _fill_in(index, "REPORT_SCRIPTS", " ".join(_of_reports()))

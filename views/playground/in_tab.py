@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +19,7 @@ from lab.machine.paths import FABRIC_PROGRAM
 from lab.progress import Stages
 from lab.runs.run import check, keeping, simulate
 from lab.scenario import catalogue, shipped
+from lab.scenario.levers import levers as levers_of
 from lab.scenario.model import Scenario, all_keys
 from switch.wasm import NotBuilt, in_a_tab
 from views.live import alone
@@ -94,6 +96,12 @@ def compare(_asked: str, _tell: Tell) -> str:
         return {"page": page.read_text()}
 
     return _answered(act)
+
+
+def levers(asked: str, _tell: Tell) -> str:
+    """What one would turn of a scenario as it ships."""
+    name = json.loads(asked)["scenario"]
+    return _answered(lambda: {"levers": [asdict(each) for each in levers_of(catalogue.load(name))]})
 
 
 def replay(_asked: str, _tell: Tell) -> str:

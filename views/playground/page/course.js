@@ -102,8 +102,9 @@ const grade = async () => {
     show((found = JSON.parse(text)));
   };
   wait();
+  tell("Begun");
   const handedIn = { ...lesson.files, ...typed };
-  const told = await ask("grade", { lesson: lesson.name, files: handedIn }, soFar);
+  const told = await ask("grade", { lesson: lesson.name, files: handedIn }, { soFar });
   clearTimeout(timer);
   if (told.error) tell([told.error, told.cure].filter(Boolean).join("\n"), true);
   else if (!told.stopped) show(told, true);

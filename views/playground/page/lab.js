@@ -17,8 +17,9 @@ export const tell = (text, hasFailed = false) => {
 const showsFailure = () => progress.classList.contains("failed");
 
 const showBusy = () => {
-  for (const each of document.querySelectorAll("[data-begins]")) each.disabled = !offered || asked.size > 0;
-  for (const each of document.querySelectorAll("[data-stops]")) each.disabled = !asked.size;
+  const isBusy = [...asked.values()].some(({ isQuiet }) => !isQuiet);
+  for (const each of document.querySelectorAll("[data-begins]")) each.disabled = !offered || isBusy;
+  for (const each of document.querySelectorAll("[data-stops]")) each.disabled = !isBusy;
 };
 
 const answer = (at, found) => {
@@ -59,12 +60,12 @@ export const begin = () => {
     heard[offered ? "brokeOff" : "failed"](`the lab has ended: ${message ?? "no memory"}`);
 };
 
-// Ask it; what comes back is its answer, {error, cure}, or {stopped}.
-export const ask = (what, words, soFar) =>
+// Ask it; what comes back is its answer, {error, cure}, or {stopped}. What is asked quietly keeps
+// nobody from asking for more.
+export const ask = (what, words, { soFar, isQuiet = false } = {}) =>
   new Promise((resolve) => {
-    asked.set(++number, { resolve, soFar });
+    asked.set(++number, { resolve, soFar, isQuiet });
     showBusy();
-    tell("Begun");
     worker.postMessage({ at: number, what, words });
   });
 

@@ -4,6 +4,8 @@ import { editor, places } from "./editor.js";
 import { keep, kept } from "./kept.js";
 import { ask, offered, tell, whenReady } from "./lab.js";
 
+/* global leverRow */
+
 const at = (id) => document.getElementById(id);
 const [scenario, changes, key] = ["scenario", "changes", "key"].map(at);
 const made = []; // addresses of what a run left behind
@@ -20,6 +22,39 @@ const p4 = editor(at("p4"), "P4", (name, text) => {
   keepProgram();
 });
 
+// --- what is turned: each is a line of the settings ----------------------------------------------
+
+let levers = [], of; // whose scenario's they are
+
+const turned = () => Object.fromEntries(lines().map((line) => [line.split("=")[0], line.split("=").slice(1).join("=")]));
+
+const showLevers = () => {
+  const values = turned();
+  for (const { lever, show } of levers) show(values[lever.key] ?? lever.now);
+};
+
+const turn = ({ key, now }, value) => {
+  const others = lines().filter((line) => !line.startsWith(`${key}=`));
+  changes.value = [...others, ...(value === now ? [] : [`${key}=${value || "null"}`])].join("\n");
+  keepAsked();
+};
+
+const fetchLevers = async () => {
+  const name = scenario.value;
+  if (of === name) return showLevers();
+  of = name;
+  const found = await ask("levers", { scenario: name }, { isQuiet: true });
+  if (of !== name) return;
+  if (!found.levers) return (of = undefined);
+  const rows = found.levers.map((lever) => ({
+    lever,
+    ...leverRow(lever, (value) => turn(lever, value), () => (at("turned").textContent = `${lever.key}: ${lever.about} (${lever.takes})`)),
+  }));
+  levers = rows;
+  at("levers").replaceChildren(...rows.map(({ element }) => element));
+  showLevers();
+};
+
 const keepAsked = () => {
   const name = scenario.value;
   at("about").textContent = offered.scenarios[name] ?? "";
@@ -28,6 +63,7 @@ const keepAsked = () => {
   const words = new URLSearchParams([["scenario", name], ...lines().map((change) => ["set", change])]);
   history.replaceState(null, "", `#${words}`);
   keep("asked", String(words));
+  fetchLevers();
 };
 
 // Show what an address asks for, or else what was asked last.
@@ -105,6 +141,7 @@ whenReady.push(() => {
 
 at("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
+  tell("Begun");
   show(await ask("run", { scenario: scenario.value, changes: lines(), p4: edited }));
 });
 at("told").addEventListener("click", () => {
@@ -113,6 +150,7 @@ at("told").addEventListener("click", () => {
 });
 for (const view of ["replay", "compare"])
   at(view).addEventListener("click", async () => {
+    tell("Begun");
     const { page, error } = await ask(view, {});
     if (error) return tell(error, true);
     if (!page) return;

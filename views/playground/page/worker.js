@@ -74,7 +74,7 @@ const MOST_BYTES = 2 ** 31;
 const FULL = "It has taken 2 GB, which is all that a tab has: let there be fewer hosts, or messages.";
 
 // What one may ask for, each of Python's functions.
-const ASKS = ["run", "replay", "compare", "grade"];
+const ASKS = ["run", "levers", "replay", "compare", "grade"];
 
 onmessage = async ({ data: { at, what, words } }) => {
   isAsked = true;
