@@ -117,12 +117,14 @@ def telling_of_stopped(only: Collection[int] | None = None) -> Iterator[None]:
         while not over.wait(LOOK_S):
             still.look()
 
-    threading.Thread(target=look, name="lookout", daemon=True).start()
+    lookout = threading.Thread(target=look, name="lookout", daemon=True)
+    lookout.start()
     try:
         yield
     finally:
         telling.remove(over)
         over.set()
+        lookout.join(LOOK_S)
 
 
 telling: list[threading.Event] = []  # who tells of processes that were stopped, until when
