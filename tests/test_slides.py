@@ -66,7 +66,7 @@ def test_a_fabric_on_a_slide_is_moved_through(tmp_path: Path) -> None:
     path.write_text(lecture(text, moving))
     with browser() as found:
         tab = found.open(path.as_uri())
-        step = "document.querySelector('.steps p').textContent"
+        step = "document.querySelector('.steps p')?.textContent"
         tab.until(f"({step} ?? '').startsWith('What happened')")
         tab.js("document.querySelectorAll('.steps button')[1].focus(); 1")
         tab.key("ArrowRight")

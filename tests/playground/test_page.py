@@ -19,7 +19,7 @@ from tests.waiting import LONG_S
 pytestmark = needs_chromium
 _LOADS_S = 3 * LONG_S
 _READY = "document.readyState === 'complete' && document.querySelector('#run')?.disabled === false"
-_FAILED = "document.querySelector('#progress').classList.contains('failed')"
+_FAILED = "!!document.querySelector('#progress')?.classList.contains('failed')"
 _ANEW = "performance.getEntriesByType('navigation')[0].type === 'reload'"
 
 
