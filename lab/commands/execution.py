@@ -33,6 +33,7 @@ from lab.runs.run import (
     check,
     clear,
     code_of,
+    concluded,
     save_making_room,
     simulate,
 )
@@ -200,7 +201,7 @@ def conclude(
 ) -> int:
     """Keep and show what was found out; the exit code says whether all of it arrived
     and whether to believe it."""
-    result = assembled(experiment, outcome, options)
+    result = concluded(experiment, outcome, options, stages)
     result_tables(stages.console, experiment.fabric, result)
     save_making_room(result, experiment, outcome, options, stages)
     if options.reports and outcome.telemetry:

@@ -284,6 +284,15 @@ class Hand(Part):
     what: str
 
 
+class Cost(Part):
+    """What something costs, by the same run without it; without a time, that does not end."""
+
+    of: str  # in words
+    whom: str
+    took_ns: int | None = None
+    without_ns: int | None = None
+
+
 class JobResult(Part):
     """One job of several; without times if it did not come to its end."""
 
@@ -313,6 +322,7 @@ class Result(Part):
     inference: InferenceResult | None = None  # of requests that are served
     flows: Flows
     stalls: tuple[Stall, ...] | None = None  # why messages did not arrive, if some did not
+    cost: Cost | None = None  # in the simulator, where the scenario asks what something costs
     parts: dict[str, Flows] | None = None  # the same of each part of the traffic, if it has several
     drops: Drops
     ecn: Ecn

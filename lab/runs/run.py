@@ -20,6 +20,7 @@ from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import CAUSES, REPORT, RESULT, Result, assemble, save
+from lab.runs.price import cost
 from lab.runs.provenance import provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario
@@ -127,8 +128,12 @@ def _engine(name: str) -> Engine:
 
 def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Result:
     """Run a scenario and keep its result, without showing it."""
-    experiment = Experiment.of(scenario)
-    return keep(experiment, outcome_of(experiment, options, Stages(console)), options)
+    experiment, stages = Experiment.of(scenario), Stages(console)
+    outcome = outcome_of(experiment, options, stages)
+    result = concluded(experiment, outcome, options, stages)
+    _leave_out_what_ships(options)
+    save(result, experiment, outcome, options.out)
+    return result
 
 
 def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result:
@@ -155,6 +160,14 @@ def assembled(experiment: Experiment, outcome: Outcome, options: RunOptions) -> 
         switch=options.switch,
         provenance=provenance(options, options.out / _PROGRAM[0]),
     )
+
+
+def concluded(
+    experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages
+) -> Result:
+    """The same for who is to be told of it: with what it cost, where the scenario asks that."""
+    result = assembled(experiment, outcome, options)
+    return result.model_copy(update={"cost": cost(experiment, outcome, options, stages)})
 
 
 def _leave_out_what_ships(options: RunOptions) -> None:
@@ -212,7 +225,7 @@ def keeping(options: RunOptions, stages: Stages) -> Conclude:
     """A conclusion that is kept, and not shown."""
 
     def conclude(experiment: Experiment, outcome: Outcome) -> int:
-        result = assembled(experiment, outcome, options)
+        result = concluded(experiment, outcome, options, stages)
         save_making_room(result, experiment, outcome, options, stages)
         return code_of(result)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from lab.results.causes import Root
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import worded
+from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, Scenario, TransportSettings
 from params.quantity import listed, plural
 from traffic.collectives import Timeline
@@ -120,7 +120,7 @@ def settings(experiment: Experiment, until_ns: int) -> Iterator[Removal]:
     for at, fault in enumerate(scenario.faults):
         if fault.at_ns < until_ns:
             keys = (f"faults.{at}",)
-            what = f"{worded(fault)} at {fault.at_ns:,} ns"
+            what = f"{described(fault)} at {fault.at_ns:,} ns"
             yield Removal(Root(kind="fault", what=what, keys=keys, begins_ns=fault.at_ns), fault=at)
     if scenario.loss.rate:
         what = f"losing {scenario.loss.rate:g} of all packets"

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from controller import Loss, Settings
 from lab.scenario.model import Fault, Scenario
 from lab.scenario.translate import is_tried_again, losses_of
+from params.quantity import percent
 from topologies import Fabric, Link, Node
 
 
@@ -167,6 +168,11 @@ class Told(NamedTuple):
     link: str = ""
 
 
+_HOW = {
+    "lose": "losing", "corrupt": "corrupting", "duplicate": "doubling", "reorder": "reordering",
+    "storm": "storming", "restart": "restarting", "restart-bgp": "restarting its BGP",
+    "halt": "halted", "drain": "drained", "undrain": "used again", "up": "up again",
+}  # fmt: skip
 _TOWARDS = {None: "", "up": " away from hosts", "down": " towards hosts"}
 
 
@@ -182,9 +188,23 @@ def told(scenario: Scenario) -> Iterator[Told]:
 
 def worded(fault: Fault) -> str:
     """To what it happens, and what."""
+    return f"{_sufferer(fault)} {fault.action}{_TOWARDS[fault.direction]}"
+
+
+def described(fault: Fault) -> str:
+    """The same as it stands in a sentence, such as "leaf1-spine3 losing 20 %"."""
+    how = _HOW.get(fault.action, fault.action)
+    if fault.share:
+        how = f"at {percent(fault.share)} of its rate"
+    if fault.rate:
+        how += f" {percent(fault.rate)}" if fault.rate < 1 else " everything"
+    return f"{_sufferer(fault)} {how}{_TOWARDS[fault.direction]}"
+
+
+def _sufferer(fault: Fault) -> str:
     plane = f"plane {fault.plane}" if fault.plane else ""
-    where = fault.link or fault.host or fault.switch or plane
-    return f"{where} {fault.action}{_TOWARDS[fault.direction]}"
+    part = f"the {fault.part}" if fault.part else ""
+    return fault.link or fault.host or fault.switch or plane or part
 
 
 def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:

@@ -20,7 +20,7 @@ from lab.errors import LabError
 from lab.progress import Told, until
 from lab.results.cautions import cautions
 from lab.results.outcome import Outcome
-from lab.runs.run import INTERRUPTED, assembled, check, code_of, simulate
+from lab.runs.run import INTERRUPTED, check, code_of, concluded, simulate
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.levers import lever, levers, offered
@@ -104,14 +104,15 @@ class Tuning:
         options = RunOptions(folder, "sim", hurry=True, threads=threads_here())
         check(options)
         made: list[KeptRun] = []
+        stages = Told(until(stop, None))
 
         def conclude(experiment: Experiment, outcome: Outcome) -> int:
-            result = assembled(experiment, outcome, options)
+            result = concluded(experiment, outcome, options, stages)
             made.append(unkept(experiment, result, outcome))
             return code_of(result)
 
         try:
-            code = simulate(scenario, options, Told(until(stop, None)), conclude)
+            code = simulate(scenario, options, stages, conclude)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if code == INTERRUPTED and stop.is_set():

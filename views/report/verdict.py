@@ -13,7 +13,7 @@ from statistics import median
 import networkx as nx
 
 from lab.results.cluster import JobOfCluster
-from lab.scenario.faults import worded
+from lab.scenario.faults import described
 from lab.scenario.questions import Question
 from params.quantity import duration, listed, number, packets, percent, plural, size, summed
 from traffic.endpoint import Recovery
@@ -47,6 +47,7 @@ _LATE = 2.0  # times as long as alone, which no delay of a cable explains
 _HARDLY_SENT = 0.6  # of the time that messages take alone, in which their bytes are sent
 _MOSTLY = 0.6  # of the packets lost
 _EXPLAINS = 0.6  # of how much slower a message was: so far above its even share was its way
+_NO_PRICE = 0.01  # of the time without: less is none
 _OF_MEMORY = "buffer_full", "headroom_full"
 _TAKES_AWAY = "down", "restart", "restart-bgp", "halt", "drain"  # faults that may cost packets
 
@@ -185,7 +186,7 @@ def _waited_for(job: JobOfCluster, jobs: Sequence[JobOfCluster]) -> str:
     return max(gave)[1] if gave else ""
 
 
-def _losses(run: KeptRun) -> str:
+def _lost(run: KeptRun) -> str:
     drops, roce = run.result.drops, run.result.roce
     if not drops.total:
         return ""
@@ -194,10 +195,43 @@ def _losses(run: KeptRun) -> str:
         again += " (all that follows a lost packet goes again)"
     waited = f", {plural(roce.timeouts, 'time-out')} expired" if roce.timeouts else ""
     was = "was" if drops.total == 1 else "were"
-    return (
-        f"{packets(drops.total)} {was} lost ({_reasons(run)}){again}{waited}. "
-        f"{_sentence(_price(run))}"
-    )
+    return f"{packets(drops.total)} {was} lost ({_reasons(run)}){again}{waited}."
+
+
+def _losses(run: KeptRun) -> str:
+    said = _lost(run)
+    return said and f"{said} {_sentence(_price(run))}"
+
+
+def _cost(run: KeptRun) -> str:
+    """How long it took with something, and how long without; and what that did on the way."""
+    found = run.result.cost
+    if not found or not found.took_ns or not found.without_ns:
+        return ""
+    took, without = duration(found.took_ns), duration(found.without_ns)
+    times = found.took_ns / found.without_ns
+    if abs(times - 1) < _NO_PRICE:
+        how = "as long as without"
+    elif times < 1:
+        how = f"less than without ({without})"
+    elif times < _LATE:
+        how = f"{percent(times - 1)} longer than without ({without})"
+    else:
+        how = f"{number(times)} times as long as without ({without})"
+    looks = (_lost, _busy, _nothing_lost_by, _beside_or_full)
+    why = next(filter(None, (look(run) for look in looks)), "")
+    return f"With {found.of} {found.whom} took {took}, {how}{_utilisation(run)}.{why and f' {why}'}"
+
+
+def _busy(run: KeptRun) -> str:
+    found = _slow_direction(run)
+    return f"{found[0]} was {found[2]}." if found else ""
+
+
+def _beside_or_full(run: KeptRun) -> str:
+    """Where it was held up, by what goes on beside it."""
+    why = _full(run) or _beside(run) or _preferred(run) or _longest(run)
+    return why and f"{why}."
 
 
 def _reasons(run: KeptRun) -> str:
@@ -217,7 +251,7 @@ def _reason(run: KeptRun, why: str) -> str:
         names = listed(sorted({str(each.link) for each in bad}))
         least = min(each.rate or 0 for each in bad)
         return f"on {names}, which {lose} {percent(least) if least < 1 else 'everything'}"
-    downs = [worded(each) for each in faults if each.action == "down"]
+    downs = [described(each) for each in faults if each.action == "down"]
     if why in _OF_MEMORY and run.result.drops.by_switch:
         at = run.result.drops.by_switch
         switch = max(at, key=lambda name: at[name])
@@ -226,16 +260,18 @@ def _reason(run: KeptRun, why: str) -> str:
     return f"{REASONS.get(why, why)}{f': {listed(downs)}' if is_of_these else ''}"
 
 
-def _harmless(run: KeptRun) -> str:
-    """Faults that nothing was lost by."""
-    named = [worded(each) for each in run.result.scenario.faults if each.action in _TAKES_AWAY]
+def _nothing_lost_by(run: KeptRun) -> str:
+    """Faults that may cost packets, and did not."""
+    named = [described(each) for each in run.result.scenario.faults if each.action in _TAKES_AWAY]
     if not named or run.result.drops.total or len(named) > _MANY:
         return ""
     why = _preferred(run) or _full(run)
-    return (
-        f"No packet was lost by {listed(named)}. {_sentence(_price(run))}"
-        f"{f' {why}.' if why and _slowed(run) else ''}"
-    )
+    return f"No packet was lost by {listed(named)}.{f' {why}.' if why and _slowed(run) else ''}"
+
+
+def _harmless(run: KeptRun) -> str:
+    said = _nothing_lost_by(run)
+    return said and f"{said} {_sentence(_price(run))}"
 
 
 def _sentence(said: str) -> str:
@@ -247,7 +283,19 @@ def _goes_back(run: KeptRun) -> bool:
 
 
 def _slow_link(run: KeptRun) -> str:
-    """A link that has not got its whole rate, and was waited for."""
+    found = _slow_direction(run)
+    if found is None:
+        return ""
+    way, share, busy = found
+    return (
+        f"{way} has {percent(share)} of its rate and was {busy}. "
+        f"{_sentence(_busbw(run) or _price(run))}"
+    )
+
+
+def _slow_direction(run: KeptRun) -> tuple[str, float, str] | None:
+    """The way on which a link that has not got its whole rate was waited for, the share of its
+    rate, and how busy it was in words."""
     scenario, uses = run.result.scenario, {use.name: use for use in run.result.links}
     # What a link is made of counts as its rate, what befalls it does not.
     shares = {name: (share, 1.0) for name, share in scenario.link.slow.items()}
@@ -267,15 +315,12 @@ def _slow_link(run: KeptRun) -> str:
         default=None,
     )
     if found is None or not _slowed(run):
-        return ""
+        return None
     busy, queue, way, share = found
     if busy < _WANTED and queue < QUEUED * scenario.link.mtu:
-        return ""
+        return None
     waited = f"; up to {size(queue)} waited for it" if queue >= QUEUED * scenario.link.mtu else ""
-    return (
-        f"{way} has {percent(share)} of its rate and was in use {percent(busy)} of the time"
-        f"{waited}. {_sentence(_busbw(run) or _price(run))}"
-    )
+    return way, share, f"in use {percent(busy)} of the time{waited}"
 
 
 def _many_to_one(run: KeptRun) -> str:
@@ -292,8 +337,8 @@ def _many_to_one(run: KeptRun) -> str:
     if busy < _WANTED or not _slowed(run):
         return ""
     return (
-        f"{len(senders[most])} hosts wrote to {most} at once, and its link was in use "
-        f"{percent(busy)} of the time: {_price(run)}{_bystanders(run, most)}."
+        f"{_suffering(run)} {len(senders[most])} hosts wrote to {most} at once, and its link was "
+        f"in use {percent(busy)} of the time{_bystanders(run, most)}."
     )
 
 
@@ -303,12 +348,22 @@ def _bystanders(run: KeptRun, host: str) -> str:
     if not 0 < len(aside) <= _FEW:
         return ""
     told = [f"{f.src} to {f.dst} took {number(f.slowdown or 0)} times as long" for f in aside]
-    return f"; beside it, {listed(told)}"
+    return f"; {listed(told)} as alone meanwhile"
 
 
 def _uneven(run: KeptRun) -> str:
     said = _preferred(run) if _slowed(run) else ""
-    return f"{said}: {_price(run)}." if said else ""
+    return said and f"{_suffering(run)} {said}."
+
+
+def _suffering(run: KeptRun) -> str:
+    """Who suffers most, as a sentence."""
+    worst = _sufferer(run)
+    if run.result.flows.failed or not worst or not worst.fct_ns or not worst.slowdown:
+        return _sentence(_price(run))
+    whose = f"{worst.src}'s message to {worst.dst} suffers most: it took"
+    took = f"{duration(worst.fct_ns)}, {number(worst.slowdown)} times as long as alone"
+    return f"{whose} {took}{_of_others(run)}."
 
 
 def _sufferer(run: KeptRun) -> KeptFlow | None:
@@ -341,7 +396,7 @@ def _said_of(worst: Preferred) -> str:
 
 def _bottleneck(run: KeptRun) -> str:
     said = _full(run) if _slowed(run) else ""
-    return f"{said}: {_price(run)}." if said else ""
+    return said and f"{_suffering(run)} {said}."
 
 
 def _full(run: KeptRun) -> str:
@@ -396,6 +451,20 @@ def _collective(run: KeptRun) -> str:
         return f"All went well: {said}{_utilisation(run)}; {_price(run)}."
     why = _full(run) or _beside(run) or _preferred(run) or _small(run) or _longest(run)
     return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}; {_price(run)}."
+
+
+def _served(run: KeptRun) -> str:
+    """How long requests waited for their answers."""
+    found = run.result.inference
+    if not found or not found.ttft_ns or not found.answered_ns:
+        return ""
+    why = _full(run) if _slowed(run) else ""
+    return (
+        f"Half of {plural(found.completed, 'request')} had the first token within "
+        f"{duration(found.ttft_ns.p50)} and their answer within "
+        f"{duration(found.answered_ns.p50)}; the slowest waited {duration(found.ttft_ns.max)} for "
+        f"the first token. {f'{why}; ' if why else ''}{_price(run)}."
+    )
 
 
 def _small(run: KeptRun) -> str:
@@ -471,10 +540,12 @@ Looks = tuple[Callable[[KeptRun], str], ...]
 
 _FIRST: Looks = _unbelieved, _not_sent, _not_whole  # whatever is asked
 _ANSWERS: dict[Question, Looks] = {
-    Question.SUFFERS: (_deadlock, _storm, _missing, _victim, _many_to_one, _uneven, _bottleneck),
+    Question.SUFFERS: (
+        *(_deadlock, _storm, _missing, _victim, _cost, _many_to_one, _uneven, _bottleneck),
+    ),
     Question.WAITS: (_deadlock, _storm, _missing, _straggler, _cluster),
-    Question.COSTS: (_missing, _alike, _losses, _slow_link, _storm, _straggler, _harmless),
-    Question.SPEED: (_missing, _collective),
+    Question.COSTS: (_missing, _cost, _alike, _losses, _slow_link, _storm, _straggler, _harmless),
+    Question.SPEED: (_missing, _served, _collective),
     Question.LOSSLESS: (_missing, _losses, _nothing_lost),
     Question.BALANCE: (_missing, _balance),
 }
@@ -504,6 +575,14 @@ def _price(run: KeptRun) -> str:
     return _slowest(run)
 
 
+def _of_others(run: KeptRun) -> str:
+    """Where most fared nearly as badly."""
+    slow = run.result.flows.slowdown
+    if slow and len(run.flows) >= _MANY and slow.p50 >= max(UNEVEN, _NEARLY * slow.max):
+        return f"; half of all messages took {number(slow.p50)} times as long or longer"
+    return ""
+
+
 def _slowest(run: KeptRun) -> str:
     def slowness(flow: KeptFlow) -> tuple[float, int]:
         return flow.slowdown or 0.0, flow.fct_ns or 0
@@ -514,10 +593,7 @@ def _slowest(run: KeptRun) -> str:
     worst = max(run.flows, key=slowness, default=None)
     if worst is not None and worst.slowdown and worst.fct_ns:
         took = f"{duration(worst.fct_ns)}, {number(worst.slowdown)} times as long as alone"
-        said = f"the message slowed most, {worst.src} to {worst.dst}, took {took}"
-        if slow and len(run.flows) >= _MANY and slow.p50 >= max(UNEVEN, _NEARLY * slow.max):
-            return f"{said}, and half of all {number(slow.p50)} times or more"
-        return said
+        return f"the message slowed most, {worst.src} to {worst.dst}, took {took}{_of_others(run)}"
     if slow and run.result.flows.fct_ns:
         return (
             f"the longest message took {duration(run.result.flows.fct_ns.max)}, the one slowed "

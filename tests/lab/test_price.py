@@ -1,0 +1,84 @@
+"""What something costs is the same run without it: the very run that one gets by leaving it out."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.engines import RunOptions
+from lab.runs.lots import drawn
+from lab.runs.price import priced
+from lab.runs.run import run_quietly
+from lab.scenario import catalogue
+from lab.scenario.model import MeasureSettings, Scenario
+from lab.scenario.questions import Question
+from views.report import read_run
+from views.report.kept import KeptRun
+
+# By scenario: what leaves out what costs something, and of whose messages the time counts.
+LEFT_OUT = {
+    "link-failure": ("faults=[]",),
+    "lossy-link": ("loss.rate=0",),
+    "degraded-spray": ("faults=[]",),
+    "dual-tor": ("faults=[]",),
+}
+
+
+def _run(scenario: Scenario, out: Path) -> KeptRun:
+    out.mkdir()
+    run_quietly(scenario, RunOptions(out, "sim"), Console(quiet=True))
+    return read_run(out)
+
+
+def _lasted_ns(run: KeptRun, what: str = "") -> int:
+    """From the first of what hosts did to the end of the last, by the tables that are kept."""
+    flows = [each for each in run.flows if what in each.what]
+    begins = [each.start_ns for each in flows] + [each.start_ns for each in run.work]
+    ends = [(each.start_ns or 0) + (each.fct_ns or 0) for each in flows]
+    ends += [each.end_ns for each in run.work]
+    return max(ends) - min(begin for begin in begins if begin is not None)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_it_is_the_run_that_leaves_it_out(name: str, tmp_path: Path) -> None:
+    run = _run(catalogue.load(name), tmp_path / "with")
+    without = _run(catalogue.load(name, LEFT_OUT[name]), tmp_path / "without")
+    cost = run.result.cost
+    assert cost is not None
+    assert cost.took_ns == _lasted_ns(run)
+    assert cost.without_ns == _lasted_ns(without)
+    assert without.result.cost is None
+
+
+def test_of_a_mix_the_first_part_pays_for_the_others(tmp_path: Path) -> None:
+    name = "noisy-neighbour"
+    mix = catalogue.load(name)
+    alone = mix.traffic.model_dump(mode="json", exclude_none=True)["parts"][0]
+    run = _run(mix, tmp_path / "with")
+    without = _run(catalogue.load(name, (f"traffic={alone}",)), tmp_path / "without")
+    cost = run.result.cost
+    assert cost is not None
+    assert (cost.of, cost.whom) == ("red beside it", "the all-reduce")
+    assert cost.took_ns == _lasted_ns(run, "all-reduce") > cost.without_ns == _lasted_ns(without)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_any_run_that_asks(seed: int, tmp_path: Path) -> None:
+    """Faults, losses and slow links by lot: without them it is what the same scenario gives."""
+    scenario = drawn(9_300_000 + seed, tmp_path).scenario
+    told = {"question": Question.COSTS, "measures": MeasureSettings()}
+    asking = scenario.model_copy(update=told)
+    found = priced(asking)
+    cost = _run(asking, tmp_path / "with").result.cost
+    if found is None or cost is None:
+        assert found is None or _ended_early(tmp_path / "with")
+        return
+    without = _run(found.without, tmp_path / "without")
+    if without.result.flows.failed:
+        assert cost.without_ns is None
+    elif found.whom == "the run":
+        assert cost.without_ns == _lasted_ns(without)
+
+
+def _ended_early(folder: Path) -> bool:
+    return read_run(folder).result.ended is not None
