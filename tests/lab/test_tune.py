@@ -152,7 +152,7 @@ def test_a_turn_is_seen_over_what_was_before_and_undone(chromium: Browser) -> No
     with page("tune", "incast") as shown:
         tab = _opened(chromium, shown)
         verdict = tab.js(NOW)
-        assert verdict.startswith("7 hosts wrote to h1")
+        assert "7 hosts wrote to h1 at once" in verdict
         tab.js("toggle([scene.directions.indexOf('leaf1>h1')])")
         assert tab.js("charts[0].series.length") == 2
         tab.js("(e => { e.value = 'spray'; e.onchange(); })($('lever-lb.policy-easy'))")

@@ -14,7 +14,7 @@ from tests.lab.conftest import closlab
 
 # A scenario, what is asked about, and the root by its words and keys.
 ROOTS = {
-    ("pfc-storm", None): ("fault", "h1 storm at", ("faults.0",)),
+    ("pfc-storm", None): ("fault", "h1 storming at", ("faults.0",)),
     ("victim-flow", "h8-h2"): ("messages", "6 messages to h1", None),
     ("incast", "h8-h1"): ("messages", "6 messages to h1", None),
     ("hash-collision", "h5-h11"): ("messages", "the message h6-h9", ("h6-h9",)),
