@@ -1,15 +1,22 @@
 """A stopped link followed to its root: by links that lead on, and a browser lights them."""
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from lab.engines import RunOptions
+from lab.runs.lots import drawn
+from lab.runs.run import run_quietly
+from lab.scenario.model import MeasureSettings
 from tests.lab.browser import browser, needs_chromium
 from tests.lab.simulated import simulate
 from views.report import read_run, write_report
-from views.report.chains import chains
+from views.report.chains import chains, of_message, slow
 from views.report.kept import KeptRun
+from views.report.standing import chain as held_by
 from views.report.standing import paused
 
 
@@ -66,6 +73,48 @@ def test_of_a_deadlock_it_is_the_circle(tmp_path: Path) -> None:
     assert all("they waited for one another" in each for each in said)
 
 
+def test_a_slow_message_leads_from_its_own_link_to_what_held_it_up(storm: KeptRun) -> None:
+    worst = slow(storm)[0]
+    told = of_message(storm, worst)
+    assert (worst.src, worst.dst) == ("h7", "h1")
+    assert told.said.startswith("h7's message to h1 took 4.91 ms, 29.2 times as long as alone. ")
+    assert "h7>leaf4 stood still for" in told.said
+    assert "because h1's adapter sent pause frames without need" in told.said
+    assert {"h7>leaf4", "leaf1>h1"} <= {*told.links}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_any_run_each_slow_message_is_told(seed: int, tmp_path: Path) -> None:
+    """The slowest first, by times of their own; what stood still did so within the message's time,
+    and links lead on from its host."""
+    case = drawn(9_400_000 + seed, tmp_path)
+    options = RunOptions(tmp_path / "run", "sim")
+    options.out.mkdir()
+    measured = case.scenario.model_copy(update={"measures": MeasureSettings()})
+    run_quietly(measured, options, Console(quiet=True))
+    run = read_run(options.out)
+    found = slow(run)
+    times = [flow.slowdown for flow in found if flow.fct_ns is not None]
+    assert times == sorted(times, reverse=True)
+    late = sum((flow.slowdown or 0) >= 1.1 for flow in run.flows)
+    missing = sum(flow.fct_ns is None and flow.start_ns is not None for flow in run.flows)
+    assert len(found) == min(48, late + missing)
+    for flow in found:
+        told = of_message(run, flow)
+        assert told.said.startswith(f"{flow.src}'s message to {flow.dst} ")
+        assert not re.search(r"None|nan|  |\.\.", told.said)
+        begin, end = flow.start_ns, flow.start_ns + (flow.fct_ns or run.end_ns - flow.start_ns)
+        held = held_by(run, flow.src, begin, end)
+        spent = end - begin
+        here = flow.src
+        for each in held:
+            assert each.link.partition(">")[0] == here
+            here = each.link.partition(">")[2].partition(".")[0]
+        for each in held:
+            assert each.stood_ns <= spent + 1
+            spent = each.stood_ns
+
+
 @needs_chromium
 def test_a_finger_follows_it(storm: KeptRun) -> None:
     page = write_report(storm.folder)
@@ -75,11 +124,16 @@ def test_a_finger_follows_it(storm: KeptRun) -> None:
         tab.until("!!document.querySelector('.follow:not([hidden])')")
         assert tab.js("document.querySelectorAll('.reach').length") == len(found)
         said, lit = "document.querySelector('.follow span').textContent", ".lit"
-        tab.js("document.querySelector('.follow select').value = '2'")
+        tab.js("document.querySelector('.follow select').value = 'l2'")
         tab.js("document.querySelector('.follow select').onchange()")
         name = tab.js("document.querySelector('.follow select').selectedOptions[0].text")
         assert tab.js(said) == found[name].said
         assert tab.js(f"document.querySelectorAll('{lit}').length") == len(found[name].links)
         tab.js("document.querySelectorAll('.reach')[0].dispatchEvent(new MouseEvent('click'))")
         assert tab.js(said) != found[name].said and "stood still" in tab.js(said)
+        worst = slow(storm)[0]
+        tab.js("document.querySelector('[data-why=\"0\"]').dispatchEvent(new MouseEvent('click'))")
+        assert tab.js(said) == of_message(storm, worst).said
+        chosen = tab.js("document.querySelector('.follow select').selectedOptions[0].text")
+        assert chosen.startswith(f"{worst.src} to {worst.dst}, ")
         assert not tab.complaints()

@@ -230,7 +230,7 @@ def test_a_click_and_a_key_unfold_a_part_and_fold_the_last(tmp_path: Path) -> No
     drawn, first = parts(run)
     panels = [Panel("The fabric", topology(run)), Panel("Parts", None, parts=drawn, first=first)]
     path = tmp_path / "page.html"
-    path.write_text(page.document("A page", [page.columns(panels, 100)]))
+    path.write_text(page.document("A page", [page.columns(panels, 100), page.script(panels)]))
     opened = "[...document.querySelectorAll('.parts details')].flatMap((d, n) => d.open ? n : [])"
     other = (first + 3) % len(drawn)
     with browser() as chromium:

@@ -1,7 +1,11 @@
-"""Why a direction stood still, followed to where it began: what a reader is told who clicks on it.
+"""Why a direction stood still, or a message was slow, followed to where it began: what a reader is
+told who clicks on it.
 
 h7>leaf4 ──because of──► leaf4>spine1 ──► spine1>leaf1 ──► what leaf1 could not pass on
 it held up: what stands before it
+
+A message is held up by what stood still on its way while it was under way, else by whoever waited
+there longest.
 """
 
 from __future__ import annotations
@@ -9,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from params.quantity import duration, listed, percent, plural, size
-from views.report.kept import KeptRun
-from views.report.standing import Row, led_to, paused
-from views.report.suspects import storming
+from params.quantity import duration, listed, number, percent, plural, size
+from views.report.kept import KeptFlow, KeptRun, once
+from views.report.standing import Row, chain, led_to, paused
+from views.report.suspects import HARDLY, storming, ways
 
 _MOST_NAMED = 4
+_MOST_MESSAGES = 48  # the slowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,80 @@ def chains(run: KeptRun) -> dict[str, Chain]:
             before[each].append(name)
     fullest = _fullest(run)
     return {name: _chain(run, rows[name], ways[name], before[name], fullest) for name in rows}
+
+
+@once
+def slow(run: KeptRun) -> list[KeptFlow]:
+    """The messages that took longer than they would alone, the slowest first; before them those
+    that did not arrive."""
+    missing = [flow for flow in run.flows if flow.start_ns is not None and flow.fct_ns is None]
+    late = [flow for flow in run.flows if (flow.slowdown or 0.0) >= HARDLY]
+    late.sort(key=lambda flow: -(flow.slowdown or 0.0))
+    return [*missing, *late][:_MOST_MESSAGES]
+
+
+def of_message(run: KeptRun, flow: KeptFlow) -> Chain:
+    """What held a message up."""
+    begin = flow.start_ns or 0
+    end = run.end_ns if flow.fct_ns is None else begin + flow.fct_ns
+    held = chain(run, flow.src, begin, end)
+    if held:
+        first, *others = held
+        way = [each.link for each in held]
+        said = f"{first.link} stood still for {duration(first.stood_ns)} of that"
+        said += "".join(f", {percent(each.share)} of it because {each.link} did" for each in others)
+        said += _root(run, way, _fullest(run))
+    else:
+        said, way = _waited(run, flow, begin, end)
+    ends = [
+        link.up if str(link.a) == flow.src else link.down
+        for link in run.fabric.links
+        if str(link.a) in (flow.src, flow.dst)
+    ]
+    return Chain(
+        f"{_took(flow)}. {said}.{_others(run, flow, begin, end)}",
+        tuple(dict.fromkeys((*way, *ends))),
+    )
+
+
+def _took(flow: KeptFlow) -> str:
+    whose = f"{flow.src}'s message to {flow.dst}"
+    if flow.fct_ns is None:
+        return f"{whose} did not arrive"
+    return (
+        f"{whose} took {duration(flow.fct_ns)}, {number(flow.slowdown or 0)} times as long as alone"
+    )
+
+
+def _waited(run: KeptRun, flow: KeptFlow, begin: int, end: int) -> tuple[str, list[str]]:
+    """The longest queue on its way in its time, where nothing stood still for it."""
+    found = [
+        (note.queue_bytes, name)
+        for name in sorted(ways(run, flow))
+        for note in run.notes_of.get(name, ())
+        if begin <= note.time_ns <= end
+    ]
+    longest, name = max(found, default=(0, ""))
+    if not longest:
+        return "Nothing stood still on its way, and no queue was seen there", []
+    return f"Nothing stood still for it, but up to {size(longest)} waited before {name}", [name]
+
+
+def _others(run: KeptRun, flow: KeptFlow, begin: int, end: int) -> str:
+    """How many went to the same host meanwhile, or came from the same."""
+    beside = [
+        each
+        for each in run.flows
+        if each is not flow
+        and each.start_ns is not None
+        and each.start_ns < end
+        and (each.fct_ns is None or each.start_ns + each.fct_ns > begin)
+    ]
+    to = sum(each.dst == flow.dst for each in beside)
+    own = sum(each.src == flow.src for each in beside)
+    if to:
+        return f" Meanwhile {plural(to, 'other message')} went to {flow.dst}."
+    return f" Meanwhile {flow.src} sent {plural(own, 'other message')}." if own else ""
 
 
 def _fullest(run: KeptRun) -> dict[str, tuple[int, str]]:

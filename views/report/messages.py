@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from params.quantity import NANOSECONDS, duration, number, plural, size
+from views.report.chains import slow
 from views.report.kept import KeptFlow, KeptRun
 from views.report.palette import (
     AGGRESSOR,
@@ -62,6 +63,7 @@ class _Box:
     label: str
     tip: str
     alone: float | None = None  # when it would have ended in an empty fabric, if much sooner
+    why: int | None = None  # its place among slow messages, which one may ask about
 
 
 def messages(run: KeptRun, end_ns: float) -> Drawing | None:
@@ -182,6 +184,7 @@ class _Rows:
         self._guilty = {id(flow) for flow in aggressors(run)}
         late = straggler(run)
         self._late = late[0] if late else None
+        self._slow = {id(flow): at for at, flow in enumerate(slow(run))}
         kinds = Counter(f.what for f in whole).most_common(len(_KINDS))
         self._kinds = [kind for kind, _ in kinds]
         self.is_told = len(flows) + len(works) <= _MOST_TOLD
@@ -214,7 +217,7 @@ class _Rows:
             alone = flow.start_ns + flow.fct_ns / flow.slowdown
             label += " victim," if colour == VICTIM else ""
             label += f" {number(flow.slowdown)} \N{MULTIPLICATION SIGN}"
-        return _Box(flow.start_ns, end, colour, label, tip, alone)
+        return _Box(flow.start_ns, end, colour, label, tip, alone, self._slow.get(id(flow)))
 
     def colour_of(self, flow: KeptFlow) -> str:
         """By what it suffers or does, else by what it belongs to."""
@@ -334,7 +337,7 @@ def _lanes(
         if not is_told:
             _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
             continue
-        drawing.boxes([place], fill=box.colour, tip=box.tip)
+        drawing.boxes([place], fill=box.colour, tip=box.tip, data_why=box.why)
         if box.end > time.high:
             _break(drawing, end - 12, place[1], place[3])
         mark = None

@@ -55,25 +55,42 @@ for (const box of document.querySelectorAll(".moments")) {
       shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
   };
   if (told.steps.length) guide();
-  if (told.chains.length) follow();
+  if (told.chains.length + told.slow.length) follow();
 
-  // Why a direction stood still: chosen by its name, or by a click on it.
+  // Why a direction stood still or a message was slow: chosen by its name, or by a click on it.
   function follow() {
     const line = box.querySelector(".follow"), choice = line.querySelector("select");
     const why = line.querySelector("span");
-    choice.append(new Option("\u2026", ""), ...told.chains.map(([name], place) => new Option(name, place)));
+    const answers = new Map([["", ["", []]]]);
+    choice.append(new Option("\u2026", ""));
+    const offer = (label, kind, all) => {
+      const group = document.createElement("optgroup");
+      group.label = label;
+      for (const [place, [name, what, ...lit]] of all.entries()) {
+        answers.set(kind + place, [what, lit.at(-1)]);
+        group.append(new Option(name, kind + place));
+      }
+      if (all.length) choice.append(group);
+    };
+    offer("messages", "m", told.slow);
+    offer("links that stood still", "l", told.chains);
     choice.onchange = () => {
-      const [, what, , lit] = told.chains[choice.value] ?? ["", "", 0, []];
+      const [what, lit] = answers.get(choice.value);
       why.textContent = what;
       light(lit);
     };
+    const ask = (answer) => { stop(); choice.value = answer; choice.onchange(); };
+    for (const shape of document.querySelectorAll("[data-why]")) {
+      shape.style.cursor = "pointer";
+      shape.onclick = () => { ask("m" + shape.dataset.why); figure.scrollIntoView({ block: "nearest" }); };
+    }
     for (const { shape } of shapes.filter(({ kind, shape: { tagName } }) => kind === "b" && tagName === "line")) {
       const place = told.chains.findIndex(([, , at]) => at === +shape.dataset.b);
       if (place < 0) continue;
       const reach = shape.cloneNode(false);  // a line is too thin for a finger
       for (const name of ["data-b", "stroke", "stroke-width"]) reach.removeAttribute(name);
       reach.setAttribute("class", "reach");
-      reach.onclick = () => { stop(); choice.value = place; choice.onchange(); };
+      reach.onclick = () => ask("l" + place);
       shape.after(reach);
     }
     line.hidden = false;

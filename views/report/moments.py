@@ -19,8 +19,8 @@ from typing import Any
 
 from lab.results.outcome import Note
 from lab.scenario.faults import told
-from params.quantity import duration, plural, size
-from views.report.chains import chains
+from params.quantity import duration, number, plural, size
+from views.report.chains import chains, of_message, slow
 from views.report.kept import KeptRun
 from views.report.noted import LONG
 from views.report.palette import INK
@@ -61,6 +61,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         "said": [_said(run, found, edges, at) for at in range(count)],
         "steps": [_step(step, drawing, run.end_ns, count) for step in steps(run)],
         "chains": _chains(run, drawing),
+        "slow": _slow(run, drawing),
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
         "whole": f"the whole run, {duration(run.end_ns)}; at a moment, squares are queues",
     }
@@ -72,6 +73,18 @@ def _step(step: Step, drawing: Drawing, end_ns: int, count: int) -> list[Any]:
     moment = min(count, 1 + int(step.at_ns / end_ns * count))
     lit = [at for at, names in enumerate(drawing.moving) if {*names} & {*step.links}]
     return [moment, f"{duration(step.at_ns)}: {step.said}", lit]
+
+
+def _slow(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
+    """Of messages that were slow: what they are called, why, and elements that this is about."""
+    at = {name: number for number, names in enumerate(drawing.moving) for name in names}
+    found: list[list[Any]] = []
+    for flow in slow(run):
+        chain = of_message(run, flow)
+        times = f"{number(flow.slowdown)} \N{MULTIPLICATION SIGN}" if flow.slowdown else "missing"
+        name = f"{flow.src} to {flow.dst}, {times}"
+        found.append([name, chain.said, sorted({at[each] for each in chain.links if each in at})])
+    return found
 
 
 def _chains(run: KeptRun, drawing: Drawing) -> list[list[Any]]:

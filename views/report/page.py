@@ -51,7 +51,7 @@ h3,figure h2{font-size:1rem;margin:0}
 """
     + MOVED
     + """
-.columns .present{position:fixed;margin:0;height:100vh;inset:0;z-index:9;overflow:auto;
+.present{position:fixed;margin:0;height:100vh;inset:0;z-index:9;overflow:auto;
 border:0;border-radius:0;
 display:flex;flex-direction:column;padding:2vw 4vw}
 .present>h2,.present>h3,.present>.caption,.present .moments>output{display:none}
@@ -217,11 +217,15 @@ def tiles(figures: Iterable[tuple[str, str]]) -> str:
 def columns(panels: Sequence[Panel], above: float) -> str:
     """Drawings of different heights, in two columns where there is room; on paper what stands
     above them takes so much of the first page."""
-    script = f"<script>{SCRIPT}</script>" if any(panel.scripted for panel in panels) else ""
     heights = [panel.high(PORTRAIT) for panel in panels]
     order = best_order(heights, PORTRAIT, above, PORTRAIT.columns)
     figures = "".join(figure(panels[at], 2) for at in order)
-    return f'<div class="columns">{figures}</div>{script}'
+    return f'<div class="columns">{figures}</div>'
+
+
+def script(panels: Iterable[Panel]) -> str:
+    """What moves panels, to stand below them all."""
+    return f"<script>{SCRIPT}</script>" if any(panel.scripted for panel in panels) else ""
 
 
 def grid(panels: Iterable[Panel], level: int = 3, kind: str = "") -> str:
@@ -238,7 +242,7 @@ _MOMENTS = (
     '<p aria-live="polite"></p><button type="button" aria-label="Next step">\u25b6</button>'
     '<button type="button" aria-pressed="false">ask first</button>'
     '<button type="button" aria-pressed="false">present</button></div>'
-    '<p class="follow" hidden><label>Why did <select></select> stand still?</label>'
+    '<p class="follow" hidden><label>What held up <select></select>?</label>'
     '<span aria-live="polite"></span></p></div>'
 )
 

@@ -13,6 +13,7 @@ from lab.results.cautions import cautions
 from lab.results.result import CAUSES, REPORT, Flows, Result
 from lab.scenario import glossary
 from lab.scenario.lists import lists_of
+from lab.scenario.questions import Question
 from params.quantity import duration, percent, size, summed
 from views.report import page, words
 from views.report.again import KEPT_AS, command, made_from, needs_file
@@ -25,11 +26,18 @@ from views.report.numbers import BY_KEY, FIGURES, Figure, times
 from views.report.page import Panel
 from views.report.paper import PORTRAIT
 from views.report.plots import BINS, Limits
+from views.report.suspects import circle, storming, victims
 from views.report.topology import is_large, parts
 from views.report.traces import traces
 from views.report.verdict import verdict
 
+CLUSTER = "The cluster"
+MESSAGES = "Messages and work"
+QUEUES = "Queues, marks and drops"
+PAUSES = "Pauses as they climb"
+BUFFER = "A buffer and its thresholds"
 COMPLETION_TIMES = "Completion times"
+BALANCE = "Load balance"
 AS_IT_SHIPS = "The scenario as it ships: "
 UNMEASURED = "Not measured"
 _FIRST = (  # what one looks at first
@@ -89,7 +97,11 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     shown = panels(run, Limits.of([run]))
     above = _HEAD + PORTRAIT.text(told, 1.2, inset=24)
     above += summed(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
-    yield page.columns([panel for panel in shown if panel.drawing or panel.parts], above)
+    shown_first, others = _arranged(run, [panel for panel in shown if panel.drawing or panel.parts])
+    yield page.grid(shown_first, 2, "two")
+    above += max((panel.high(PORTRAIT) for panel in shown_first), default=0.0)
+    yield page.columns(others, above)
+    yield page.script(shown)
     yield page.folded("All that the figures say", page.listing(words.sentences(run)))
     if more:
         yield page.folded("What the scenario is to show", page.paragraph(more))
@@ -119,6 +131,31 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     yield footer({scenario.name: run})
 
 
+def _arranged(run: KeptRun, shown: Sequence[Panel]) -> tuple[Sequence[Panel], Sequence[Panel]]:
+    """The fabric and what answers the question, side by side; and the rest."""
+    titles = {panel.title: panel for panel in shown}
+    wanted = [titles[title] for title in _answering(run) if title in titles]
+    first = [*shown[:1], *(panel for panel in (*wanted, *shown[1:]) if panel is not shown[0])][:2]
+    return first, [panel for panel in shown if all(panel is not each for each in first)]
+
+
+def _answering(run: KeptRun) -> Sequence[str]:
+    """The titles of panels that answer what is asked, the best first."""
+    result = run.result
+    if circle(run) or storming(run) or victims(run):
+        return PAUSES, MESSAGES
+    if result.cluster:
+        return (CLUSTER,)
+    match result.scenario.question:
+        case Question.BALANCE:
+            return BALANCE, MESSAGES
+        case Question.LOSSLESS:
+            return (QUEUES,) if result.drops.total else (BUFFER, QUEUES)
+        case Question.COSTS if result.drops.total or result.scenario.link.slow:
+            return QUEUES, MESSAGES
+    return MESSAGES, PAUSES
+
+
 def _first(result: Result) -> list[Figure]:
     """The few figures that matter; that nothing was dropped always does."""
     found = [BY_KEY[key] for key in _FIRST if BY_KEY[key].of(result) or key == "drops.total"]
@@ -141,12 +178,12 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             moments=moments(run, fabric) if fabric else "",
         ),
         Panel(
-            "The cluster",
+            CLUSTER,
             drawn["cluster"],
             "A row a host, a box for each time that a job had it; below, how many jobs waited.",
         ),
         Panel(
-            "Messages and work",
+            MESSAGES,
             drawn["messages"],
             "A row a host, a box a message from when it was posted until its last byte had "
             "arrived, to whom, and how many times as long as alone; rest on one to read more.",
@@ -161,14 +198,14 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             first=first,
         ),
         Panel(
-            "Queues, marks and drops",
+            QUEUES,
             drawn["queues"],
             "The longest queues of data, named after the link they wait for; below, packets marked "
             f"and dropped at the same time scale, each bar a {BINS}th of it.",
             instead=_instead(run, "series"),
         ),
         Panel(
-            "Pauses as they climb",
+            PAUSES,
             drawn["pauses"],
             "Who stood still and when (a pause storm, if it spreads), a row for each direction, "
             "below the one whose pause led to it; XOFF and XON are 802.1Qbb's. A packet that would "
@@ -177,7 +214,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             more=the_rest(run, limits.end_ns),
         ),
         Panel(
-            "A buffer and its thresholds",
+            BUFFER,
             drawn["buffer"],
             "Of the switch that held most: what is shared, the headroom for what comes after XOFF, "
             "and the fullest queue of each class, with the threshold that sinks as others fill up.",
@@ -190,7 +227,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             instead=_instead(run, "flows"),
         ),
         Panel(
-            "Load balance",
+            BALANCE,
             drawn["balance"],
             "How each switch shared what it sent up; the lines between bars are even shares.",
         ),

@@ -22,6 +22,7 @@ from lab.scenario.faults import cut_links
 from topologies import Link
 from views.report.kept import KeptFlow, KeptRun, once
 
+HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
 LATER = 1.15  # times the median work of a host, from which on others wait for it
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
@@ -185,3 +186,17 @@ def living(run: KeptRun, links: Iterable[Link]) -> list[Link]:
     """Those of links that were not dead throughout."""
     dead = dead_cables(run)
     return [link for link in links if dead.get(link.name, (1, None)) != (0, None)]
+
+
+def ways(run: KeptRun, flow: KeptFlow) -> set[str]:
+    """The directions of links on a message's shortest ways."""
+    fabric = run.fabric
+    src, dst = fabric.node(flow.src), fabric.node(flow.dst)
+    there = nx.single_source_shortest_path_length(fabric.graph, src)
+    back = nx.single_source_shortest_path_length(fabric.graph, dst)
+    return {
+        link.direction(begin)
+        for link in fabric.links
+        for begin, end in ((link.a, link.b), (link.b, link.a))
+        if there[begin] + 1 + back[end] == there[dst]
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -78,16 +79,14 @@ def topology(run: KeptRun) -> Drawing:
     for arrow in arrows:
         drawing.arrow(*arrow, PAUSE, stroke_width=2.4)
     taken: list[_Box] = []
-    told_of: set[tuple[int, int | None]] = set()  # of many that die together one says when
+    together = Counter(dead.values())  # of several that die at once the key says when
     for link in (link for link in run.fabric.links if link.name in dead):
         since, until = dead[link.name]
         said, tip = "", f"{link.name} is dead"
         if (since, until) != (0, None):
-            said = f"cut at {duration(since)}"
-            said += f", back at {duration(until)}" if until else ""
+            said = _when_cut(since, until)
             tip = f"{link.name}: {said}"
-            said = "" if (since, until) in told_of else said
-            told_of.add((since, until))
+            said = "" if together[since, until] > 1 else said
         line = _Line(places[link.a], places[link.b], -0.5)
         others = arrows or [each.ends for name, each in lines.items() if link.up != name]
         _dead(drawing, line, others, tip, said, taken, is_cut=until is None)
@@ -99,10 +98,10 @@ def topology(run: KeptRun) -> Drawing:
     for sign in between:  # several words would cover one another: then the key names the ports
         word = sign.what if len(between) == 1 else ""
         _congested(drawing, lines[sign.where], sign.what, word, taken)
-    if not is_ring:
-        _name_tiers(drawing, run.fabric, places)
-        _name_planes(drawing, run.fabric, places)
     height += signs_below(drawing, found, places)
+    if not is_ring:
+        height += _name_tiers(drawing, run.fabric, places, height + 10)
+        _name_planes(drawing, run.fabric, places)
     drawing.height = _key(drawing, height + 24, run, found)
     return drawing
 
@@ -121,7 +120,7 @@ def outline(fabric: Fabric) -> Drawing:
     for node, place in places.items():
         _node(drawing, node, place, places)
     if not is_ring:
-        _name_tiers(drawing, fabric, places)
+        drawing.height += _name_tiers(drawing, fabric, places, height + 10)
         _name_planes(drawing, fabric, places)
     return drawing
 
@@ -208,13 +207,14 @@ def parts(run: KeptRun) -> tuple[list[Unfolded], int]:
 
 
 def _ring(fabric: Fabric) -> list[Node]:
-    """The switches in their order, if they are cabled as a ring and not in tiers."""
+    """The switches in the order in which they stand on a circle, if they are of one tier: as they
+    are cabled if that is a ring, else by number, so that those of a group are neighbours."""
     switches = set(fabric.switches)
     around = fabric.graph.subgraph(switches)
     if len({switch.kind for switch in switches}) > 1 or len(switches) < _LEAST_RING:
         return []
     if any(degree != 2 for _, degree in around.degree) or not nx.is_connected(around):
-        return []
+        return sorted(switches)
     order = [min(switches)]
     while len(order) < len(switches):
         order.append(min(node for node in around[order[-1]] if node not in order))
@@ -223,12 +223,14 @@ def _ring(fabric: Fabric) -> list[Node]:
 
 def _round(fabric: Fabric, ring: list[Node]) -> tuple[dict[Node, Place], float]:
     """Where nodes of a ring are drawn: switches on a circle, hosts outside of theirs."""
-    radius, outside = 84.0, 138.0
+    radius = max(84.0, 12.0 * len(ring))  # so that names do not cover each other
+    outside = radius + 54
     x0, y0 = WIDTH / 2, outside + 22
     places: dict[Node, Place] = {}
 
     def at(angle: float, far: float) -> Place:
-        return x0 + 1.35 * far * math.sin(angle), y0 - far * math.cos(angle)
+        across = min(1.35 * far, x0 - 24 - (outside - far))
+        return x0 + across * math.sin(angle), y0 - far * math.cos(angle)
 
     for number, switch in enumerate(ring):
         angle = 2 * math.pi * number / len(ring)
@@ -374,7 +376,12 @@ def _dead(
     for turn in (1, -1):
         drawing.line(x - 3.5, y - 3.5 * turn, x + 3.5, y + 3.5 * turn, stroke=DROP, stroke_width=2)
     if said:
+        drawing.rect(x + 9, y - 7, needs - 9, 14, fill=PAPER, fill_opacity=0.85)
         drawing.text(x + 11, y + 4, said, fill=DROP, class_="tick strong halo")
+
+
+def _when_cut(since: int, until: int | None) -> str:
+    return f"cut at {duration(since)}" + (f", back at {duration(until)}" if until else "")
 
 
 def _congested(drawing: Drawing, line: _Line, what: str, word: str, taken: list[_Box]) -> None:
@@ -446,15 +453,20 @@ def _node(
         drawing.text(x, y - 13, lost, text_anchor="middle", fill=DROP, class_="strong halo")
 
 
-def _name_tiers(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
-    """Say what is in a row whose nodes have no room for their names."""
+def _name_tiers(drawing: Drawing, fabric: Fabric, places: dict[Node, Place], below: float) -> float:
+    """Say what is in a row whose nodes have no room for their names, of hosts below all; how much
+    that takes."""
+    needs = 0.0
     top = min(y for _, y in places.values()) if fabric.planes > 1 else -1.0
     for y, tier in groupby(places.items(), key=lambda item: item[1][1]):
         nodes = [node for node, _ in tier]
         is_short = _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name
         if is_short and y != top:  # where its planes say what is in them
             said = f"{min(nodes)} to {max(nodes)}"
-            drawing.text(0, y - 13, said, class_="tick halo")
+            is_host = nodes[0].kind is NodeKind.HOST  # below which no line leads
+            drawing.text(0, below if is_host else y - 13, said, class_="tick halo")
+            needs += FONT * is_host
+    return needs
 
 
 def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
@@ -506,12 +518,18 @@ def _key(drawing: Drawing, y: float, run: KeptRun, found: Sequence[Sign]) -> flo
         drawing.line(x, y - 4, x + 16, y - 4, stroke=colour, stroke_width=width)
         drawing.text(x + 20, y, name)
         x += 24 + ROOM * width_of(name)
-    result = run.result
+    result, dead = run.result, dead_cables(run)
+    together = Counter(when for when in dead.values() if when != (0, None))
+    many = [
+        f"{count} {_when_cut(*when).removeprefix('cut ')}"
+        for when, count in together.items()
+        if count > 1
+    ]
     marks: tuple[tuple[object, str, Callable[[Drawing, float, float], None]], ...] = (
         (result.pfc.by_link, "a sender that was paused, for long if large", _paused_sign),
         (circle(run), "each waits for the next: a deadlock", _waiting_sign),
         (result.drops.by_switch, "\N{MINUS SIGN}N: dropped N packets", _dropped_sign),
-        (dead_cables(run), "cut", _cut_sign),
+        (dead, ", ".join(["cut", *many]), _cut_sign),
     )
     x, y = WIDTH, y + 1
     for happened, text, draw in marks:

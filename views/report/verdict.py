@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-import networkx as nx
-
 from lab.results.cluster import JobOfCluster
 from lab.scenario.faults import described
 from lab.scenario.questions import Question
@@ -22,6 +20,7 @@ from views.report.kept import KeptFlow, KeptRun
 from views.report.plots import Preferred, preferred, uplinks
 from views.report.reasons import REASONS
 from views.report.suspects import (
+    HARDLY,
     QUEUED,
     UNEVEN,
     aggressors,
@@ -30,9 +29,9 @@ from views.report.suspects import (
     storming,
     straggler,
     victims,
+    ways,
 )
 
-HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 _WANTED = 0.5  # of the time, from which on a link that is in use is somebody's bottleneck
 _WELL = 0.8  # of a port's rate: a collective that comes to less has a reason
 _NEARLY = 0.75  # as much as the message slowed most: then it is no exception
@@ -382,7 +381,7 @@ def _preferred(run: KeptRun) -> str:
     worst = preferred(own)
     if worst is None or worst.excess < max(UNEVEN, _EXPLAINS * (slowest.slowdown or 0)):
         return ""
-    if f"{leaf}>{worst.way}" not in _ways(run, slowest):
+    if f"{leaf}>{worst.way}" not in ways(run, slowest):
         return ""  # it went by another of its host's ports
     return _said_of(worst)
 
@@ -405,28 +404,14 @@ def _full(run: KeptRun) -> str:
     alike, slowest = congested(run), _sufferer(run)
     found = alike
     if slowest is not None:
-        ways = _ways(run, slowest)
-        found = [each for each in found if each in ways]
+        passed = ways(run, slowest)
+        found = [each for each in found if each in passed]
     if not found:
         return ""
     longest = next(use.max_queue_bytes or 0 for use in run.result.links if use.name == found[0])
     ports = "The bottleneck was" if len(found) == 1 else "Bottlenecks were"
     among = f", one of {len(alike)} alike" if len(found) == 1 < len(alike) else ""
     return f"{ports} {listed(found)}{among}, where up to {size(longest)} waited"
-
-
-def _ways(run: KeptRun, flow: KeptFlow) -> set[str]:
-    """The directions of links on a message's shortest ways."""
-    fabric = run.fabric
-    src, dst = fabric.node(flow.src), fabric.node(flow.dst)
-    there = nx.single_source_shortest_path_length(fabric.graph, src)
-    back = nx.single_source_shortest_path_length(fabric.graph, dst)
-    return {
-        link.direction(begin)
-        for link in fabric.links
-        for begin, end in ((link.a, link.b), (link.b, link.a))
-        if there[begin] + 1 + back[end] == there[dst]
-    }
 
 
 def _beside(run: KeptRun) -> str:

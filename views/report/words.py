@@ -13,6 +13,7 @@ from views.report.kept import KeptRun
 from views.report.plots import lone_uplinks, preferred, uplinks
 from views.report.reasons import REASONS
 from views.report.suspects import (
+    HARDLY,
     UNEVEN,
     circle,
     congested,
@@ -21,7 +22,6 @@ from views.report.suspects import (
     straggler,
     victims,
 )
-from views.report.verdict import HARDLY
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _LONG = 0.1  # of a run, from which on a silence is told
