@@ -245,7 +245,7 @@ _CONTROLS = {
 
 
 def _judge_pfc_ecn(found: Runs) -> Judgement:
-    victim = {name: found[name].part_fct_ns.get("victim", 0.0) for name in _CONTROLS}
+    victim = {name: found[name].part_fct_ns.get("bystander", 0.0) for name in _CONTROLS}
     drops = {name: found[name].drops for name in _CONTROLS}
     both, pfc = found[_BOTH], found[_PFC]
     not_enough = [drops[_PFC] > 0, drops[_ECN] > 0]
@@ -269,7 +269,7 @@ def _judge_pfc_ecn(found: Runs) -> Judgement:
 
 _ALONE, _WITH, _WITHOUT = "nobody else", "with PFC", "without PFC"
 _BYSTANDER = {
-    _ALONE: ("traffic={kind: flows, name: victim, flows: [{src: h8, dst: h2, bytes: 2MB}]}",),
+    _ALONE: ("traffic={kind: flows, name: bystander, flows: [{src: h8, dst: h2, bytes: 2MB}]}",),
     _WITH: (),
     _WITHOUT: _NO_PAUSES,
 }
@@ -278,7 +278,7 @@ _BYSTANDER = {
 def _judge_victim(found: Runs) -> Judgement:
     alone = found[_ALONE].fct_max_ns or 1.0
     slower = {
-        name: found[name].part_fct_ns.get("victim", 0.0) / alone for name in (_WITH, _WITHOUT)
+        name: found[name].part_fct_ns.get("bystander", 0.0) / alone for name in (_WITH, _WITHOUT)
     }
     spreads = slower[_WITH] > 2
     return Judgement(
@@ -325,7 +325,7 @@ _SCHOOLS = {
 
 
 def _judge_no_pfc(found: Runs) -> Judgement:
-    victim = {name: found[name].part_fct_ns.get("victim", 0.0) for name in _SCHOOLS}
+    victim = {name: found[name].part_fct_ns.get("bystander", 0.0) for name in _SCHOOLS}
     incast = {name: found[name].part_fct_ns.get("incast", 0.0) for name in _SCHOOLS}
     trims = found[_TRIMS]
     whole = trims.is_whole and not trims.drops and not trims.paused_ns
@@ -378,7 +378,7 @@ def _judge_neighbour(found: Runs) -> Judgement:
     kept = {
         school: [
             (found[f"{school}, alone"].fct_max_ns or 0.0)
-            / found[f"{school}, seed {seed}"].part_fct_ns["victim"]
+            / found[f"{school}, seed {seed}"].part_fct_ns["bystander"]
             for seed in _SEEDS
         ]
         for school in _BESIDE_INCAST

@@ -288,7 +288,7 @@ class Cost(Part):
     """What something costs, by the same run without it; without a time, that does not end."""
 
     of: str  # in words
-    whom: str
+    whom: str = ""  # a part of what goes on; nothing: the whole run
     took_ns: int | None = None
     without_ns: int | None = None
 

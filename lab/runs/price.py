@@ -1,11 +1,13 @@
 """What something costs: the same run again without it, where that is what its scenario asks.
 
-Faults, losses and slow links are what has a price; where there are none and the traffic is a mix
-of several kinds, all that goes on beside its first part.
+costs      faults, losses and slow links; where there are none, as suffers
+suffers    what goes on beside the first part of a mix
+waits      hosts that work for longer than others
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,35 +17,39 @@ from lab.machine.scratch import scratch
 from lab.progress import Stages, Told
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import Cost
+from lab.runs import whatif
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, MeasureSettings, Scenario
 from lab.scenario.questions import Question
 from params.quantity import listed, percent
+from topologies import Node
 from traffic.collectives import NEVER, Spec, Timeline
 from traffic.jobs import MixSpec
+from traffic.patterns import FlowsSpec, NorthSouthSpec, StorageSpec
 
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Priced:
-    """What has a price, who pays it, and the scenario without it."""
+    """What has a price, who pays it, and the experiment without it."""
 
     of: str
     whom: str
-    without: Scenario
+    without: Experiment
 
 
 def cost(
     experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages
 ) -> Cost | None:
     """What the run would have taken otherwise; nothing where nobody asks, or it did not end."""
-    found = priced(experiment.scenario)
-    if found is None or options.engine != "sim" or outcome.ended:
+    if options.engine != "sim" or outcome.ended:
         return None
-    measures = MeasureSettings(flows=False, series=False)
-    other = Experiment.of(found.without.model_copy(update={"measures": measures}))
+    found = priced(experiment)
+    if found is None:
+        return None
+    other = found.without
     try:
         with scratch() as space, stages(f"The same without {found.of}") as stage:
             quiet = Told(lambda _: stage.look())
@@ -62,36 +68,85 @@ def cost(
     )
 
 
-def priced(scenario: Scenario) -> Priced | None:
+def priced(experiment: Experiment) -> Priced | None:
     """What a scenario asks the price of."""
-    if scenario.question not in (Question.COSTS, Question.SUFFERS):
-        return None
-    traffic = scenario.traffic
+    match experiment.scenario.question:
+        case Question.COSTS:
+            return _faults(experiment) or _beside(experiment)
+        case Question.SUFFERS:
+            return _beside(experiment)
+        case Question.WAITS:
+            return _stragglers(experiment)
+    return None
+
+
+def _faults(experiment: Experiment) -> Priced | None:
+    """Whatever the scenario breaks."""
+    scenario = experiment.scenario
     named = [*dict.fromkeys(described(fault) for fault in scenario.faults)]
     if scenario.loss.rate:
-        named.append(f"{100 * scenario.loss.rate:g} % of all packets lost")
+        named.append(f"{100 * scenario.loss.rate:g} % of data packets lost")
     slow = scenario.link.slow.items()
     named += [f"{name} at {percent(share)} of its rate" for name, share in slow]
-    if named and scenario.question is Question.COSTS:
-        of = listed(named) if len(named) <= _MOST_NAMED else f"{len(named)} faults"
-        link = scenario.link.model_copy(update={"slow": {}})
-        changes: dict[str, Any] = {"faults": (), "loss": LossSettings(), "link": link}
-        return Priced(of, "the run", scenario.model_copy(update=changes))
-    if not isinstance(traffic, MixSpec) or named:
+    if not named:
+        return None
+    of = listed(named) if len(named) <= _MOST_NAMED else f"{len(named)} faults"
+    link = scenario.link.model_copy(update={"slow": {}})
+    changes: dict[str, Any] = {"faults": (), "loss": LossSettings(), "link": link}
+    return Priced(of, "", _lightest(scenario, changes))
+
+
+def _beside(experiment: Experiment) -> Priced | None:
+    """What goes on beside the first part of a mix of several kinds."""
+    traffic = experiment.scenario.traffic
+    if not isinstance(traffic, MixSpec):
         return None
     first, *others = traffic.parts
     if not others or any(type(part) is type(first) for part in others):
         return None  # several of a kind are compared with each other
     alone = traffic.model_copy(update={"parts": (first,)})
-    of = f"{listed([_named(part) for part in others])} beside it"
-    return Priced(of, f"the {_named(first)}", scenario.model_copy(update={"traffic": alone}))
+    hosts = experiment.fabric.hosts
+    of = listed([_named(part, hosts) for part in others])
+    without = _lightest(experiment.scenario, {"traffic": alone})
+    return Priced(of, f"the {_named(first, hosts)}", without)
 
 
-def _named(part: Spec) -> str:
-    """A part of the traffic, by its name, its operation or its kind."""
-    name, op = getattr(part, "name", ""), getattr(part, "op", "")
-    kind = str(getattr(part, "kind", ""))
-    return op or (name if name and name != kind else kind)
+def _stragglers(experiment: Experiment) -> Priced | None:
+    """Hosts that work for longer than others, as if they did not."""
+    late = [*whatif.stragglers(experiment)]
+    if not late:
+        return None
+    lightest = _lightest(experiment.scenario, {})
+    named = [each.root.what for each in late]
+    of = (
+        listed(named)
+        if len(named) <= _MOST_NAMED
+        else f"what {len(named)} hosts compute for longer"
+    )
+    return Priced(of, "", whatif.without(lightest, late)[0])
+
+
+def _lightest(scenario: Scenario, changes: dict[str, Any]) -> Experiment:
+    """A scenario otherwise, nothing of which is kept."""
+    measures = MeasureSettings(flows=False, series=False)
+    return Experiment.of(scenario.model_copy(update={"measures": measures, **changes}))
+
+
+def _named(part: Spec, hosts: Sequence[Node]) -> str:
+    """A part of the traffic: what it does, and by whom or to whom."""
+    if isinstance(part, FlowsSpec):
+        ends = [sorted({getattr(flow, end) for flow in part.flows}) for end in ("src", "dst")]
+        who, whom = (
+            listed([hosts[n].name for n in each]) if len(each) <= _MOST_NAMED else "many"
+            for each in ends
+        )
+        return f"{part.name} ({who} to {whom})"
+    if isinstance(part, StorageSpec):
+        return "a checkpoint" if part.save else "storage traffic"
+    if isinstance(part, NorthSouthSpec):
+        return "traffic to and from the north"
+    op = getattr(part, "op", None)
+    return str(op or getattr(part, "kind", "traffic"))
 
 
 def _took_ns(timeline: Timeline, count: int) -> int | None:

@@ -173,6 +173,7 @@ _HOW = {
     "storm": "storming", "restart": "restarting", "restart-bgp": "restarting its BGP",
     "halt": "halted", "drain": "drained", "undrain": "used again", "up": "up again",
 }  # fmt: skip
+_VERBS = {"lose": "loses", "corrupt": "corrupts", "duplicate": "doubles", "reorder": "reorders"}
 _TOWARDS = {None: "", "up": " away from hosts", "down": " towards hosts"}
 
 
@@ -188,7 +189,8 @@ def told(scenario: Scenario) -> Iterator[Told]:
 
 def worded(fault: Fault) -> str:
     """To what it happens, and what."""
-    return f"{_sufferer(fault)} {fault.action}{_TOWARDS[fault.direction]}"
+    what = _VERBS.get(fault.action, fault.action)
+    return f"{_sufferer(fault)} {what}{_TOWARDS[fault.direction]}"
 
 
 def described(fault: Fault) -> str:

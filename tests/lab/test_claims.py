@@ -199,7 +199,7 @@ def test_ecmp() -> None:
     ],
 )
 def test_pfc_and_ecn(drops: dict[str, int], verdict: Verdict) -> None:
-    found = Found(part_fct_ns={"victim": 1e5}, paused_ns=10)
+    found = Found(part_fct_ns={"bystander": 1e5}, paused_ns=10)
     assert judged("pfc-ecn", lambda name: replace(found, drops=drops[name])) is verdict
 
 
@@ -214,7 +214,7 @@ def test_pfc_and_ecn(drops: dict[str, int], verdict: Verdict) -> None:
 def test_victim(paused_ns: float, free_ns: float, verdict: Verdict) -> None:
     def find(name: str) -> Found:
         victim_ns = {"nobody else": 1.7e5, "with PFC": paused_ns, "without PFC": free_ns}[name]
-        return Found(fct_max_ns=victim_ns, part_fct_ns={"victim": victim_ns})
+        return Found(fct_max_ns=victim_ns, part_fct_ns={"bystander": victim_ns})
 
     assert judged("victim", find) is verdict
 
@@ -237,7 +237,7 @@ def test_neighbour(mrc: float, pfc: float, dcqcn: float, verdict: Verdict) -> No
             return Found(fct_max_ns=1e5)
         worse = 1.0 if told == "seed 3" or school != "MRC" else 1.01
         worse *= 3 if told == "seed 4" and school != "MRC" else 1
-        return Found(part_fct_ns={"victim": 1e5 / keeps[school] / worse})
+        return Found(part_fct_ns={"bystander": 1e5 / keeps[school] / worse})
 
     assert judged("neighbour", find) is verdict
 

@@ -409,14 +409,14 @@ def _distance(circle: Shape, line: Shape) -> float:
 def test_who_is_to_blame_has_a_word_and_a_shape_of_its_own(runs: dict[str, KeptRun]) -> None:
     """In each drawing the word is beside its host, or on its link, and no colour stands alone."""
     wanted = {
-        "victim": {"congested port": "h1", "victim": "h8", "victim's receiver": "h2"},
+        "victim": {"its link is full": "h1", "victim": "h8", "victim's receiver": "h2"},
         "storm": {"storms": "h1"},
         "straggler": {"straggler": "h6"},
-        "lossy": {"congested port": "h1"},
+        "lossy": {"its link is full": "h1"},
         "deadlock": {},
         "training": {},
     }
-    known = {"congested port", "victim", "victim's receiver", "storms", "straggler"}
+    known = {"its link is full", "victim", "victim's receiver", "storms", "straggler"}
     looks: dict[str, set[str]] = {}
     for name, told in wanted.items():
         drawing = _drawn(runs[name])["fabric"]

@@ -10,6 +10,7 @@ from lab.runs.lots import drawn
 from lab.runs.price import priced
 from lab.runs.run import run_quietly
 from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario
 from lab.scenario.questions import Question
 from views.report import read_run
@@ -58,8 +59,16 @@ def test_of_a_mix_the_first_part_pays_for_the_others(tmp_path: Path) -> None:
     without = _run(catalogue.load(name, (f"traffic={alone}",)), tmp_path / "without")
     cost = run.result.cost
     assert cost is not None
-    assert (cost.of, cost.whom) == ("red beside it", "the all-reduce")
+    assert (cost.of, cost.whom) == ("red (h4, h6 and h8 to h2)", "the all-reduce")
     assert cost.took_ns == _lasted_ns(run, "all-reduce") > cost.without_ns == _lasted_ns(without)
+
+
+def test_a_straggler_costs_what_all_wait_for_it(tmp_path: Path) -> None:
+    run = _run(catalogue.load("straggler"), tmp_path / "with")
+    without = _run(catalogue.load("straggler", ("traffic.stragglers=[]",)), tmp_path / "without")
+    cost = run.result.cost
+    assert cost is not None
+    assert cost.took_ns == _lasted_ns(run) > cost.without_ns == _lasted_ns(without)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -68,15 +77,18 @@ def test_of_any_run_that_asks(seed: int, tmp_path: Path) -> None:
     scenario = drawn(9_300_000 + seed, tmp_path).scenario
     told = {"question": Question.COSTS, "measures": MeasureSettings()}
     asking = scenario.model_copy(update=told)
-    found = priced(asking)
+    found = priced(Experiment.of(asking))
     cost = _run(asking, tmp_path / "with").result.cost
     if found is None or cost is None:
         assert found is None or _ended_early(tmp_path / "with")
         return
-    without = _run(found.without, tmp_path / "without")
+    without = _run(
+        found.without.scenario.model_copy(update={"measures": MeasureSettings()}),
+        tmp_path / "without",
+    )
     if without.result.flows.failed:
         assert cost.without_ns is None
-    elif found.whom == "the run":
+    elif not found.whom:
         assert cost.without_ns == _lasted_ns(without)
 
 

@@ -115,7 +115,7 @@ def check_link_failure(result: Result) -> None:
 
 def check_victim_flow(result: Result) -> None:
     lossless(result)
-    assert 3.5 < slowdown(result, "victim") < 8
+    assert 3.5 < slowdown(result, "bystander") < 8
     assert result.pfc.by_link["leaf2>spine1"].paused_ns > 0
 
 
@@ -200,7 +200,7 @@ def check_trim_incast(result: Result) -> None:
 
 def check_pfc_or_trim(result: Result) -> None:
     check_trim_incast(result)
-    assert slowdown(result, "victim") < 2
+    assert slowdown(result, "bystander") < 2
 
 
 def routed(result: Result) -> Control:

@@ -220,13 +220,13 @@ def test_victim_flow(run: RunScenario) -> None:
     lossy = run("victim-flow", "pfc.enabled=false").result
     marked = run("victim-flow", "ecn.enabled=true", "transport.cc=dcqcn").result
     assert paused.drops.total == marked.drops.total == 0
-    victim = (paused.parts or {})["victim"].slowdown
+    victim = (paused.parts or {})["bystander"].slowdown
     assert victim is not None and 5 < victim.max < 6.5
     assert paused.pfc.by_link["spine1>leaf1"].paused_ns > 0
     assert paused.pfc.by_link["leaf2>spine1"].paused_ns > 0
-    assert fct(lossy, "victim").max < 0.25 * fct(paused, "victim").max
+    assert fct(lossy, "bystander").max < 0.25 * fct(paused, "bystander").max
     assert fct(lossy, "incast").max > 10 * fct(paused, "incast").max
-    assert fct(marked, "victim").max < 0.55 * fct(paused, "victim").max
+    assert fct(marked, "bystander").max < 0.55 * fct(paused, "bystander").max
 
 
 def test_pfc_storm(run: RunScenario) -> None:
@@ -409,11 +409,11 @@ def test_victim_mrc(run: RunScenario) -> None:
     """The victim keeps 97 % of its rate; pauses take more than half of it."""
     found = run("victim-mrc").result
     assert trimmed(found) > 0 and found.drops.total == 0
-    assert found.parts is not None and found.parts["victim"].slowdown is not None
-    assert found.parts["victim"].slowdown.max < 1 / 0.97
+    assert found.parts is not None and found.parts["bystander"].slowdown is not None
+    assert found.parts["bystander"].slowdown.max < 1 / 0.97
     school = ("transport={kind: roce}", "pfc.enabled=true", "trim.enabled=false")
     pauses = run("victim-mrc", *school, "ecn.enabled=false").result
-    assert fct(pauses, "victim").max > 1.25 * fct(found, "victim").max
+    assert fct(pauses, "bystander").max > 1.25 * fct(found, "bystander").max
 
 
 def test_a_dead_way_is_taken_out_of_the_lists(run: RunScenario) -> None:
@@ -514,7 +514,7 @@ def test_pfc_or_trim(run: RunScenario) -> None:
     pauses = run("pfc-or-trim", *other).result
     assert trimmed(trims) > 100
     assert trims.drops.total == trims.pfc.xoff_frames == pauses.drops.total == 0
-    assert fct(pauses, "victim").max > 5 * fct(trims, "victim").max
+    assert fct(pauses, "bystander").max > 5 * fct(trims, "bystander").max
     assert fct(trims, "incast").max < 1.05 * fct(pauses, "incast").max
 
 

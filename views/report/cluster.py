@@ -45,7 +45,9 @@ def cluster(run: KeptRun) -> Drawing | None:
         y += count * height
     for job in found.jobs:
         for names, start, over in job.pieces:
-            _piece(drawing, job, sorted(hosts[name] for name in names), (start, over), time, height)
+            rows = sorted(hosts[name] for name in names)
+            is_told = job in (*found.slowest[:1], found.longest_queued)
+            _piece(drawing, job, rows, (start, over), time, height, is_told=is_told)
     most = max(count for _, count in _waiting(found))
     floor, ceiling = bottom + _QUEUE, bottom + 14
     queue = Scale(0, max(1, most), floor, ceiling)
@@ -74,6 +76,8 @@ def _piece(
     span: tuple[int, int],
     time: Scale,
     height: float,
+    *,
+    is_told: bool,
 ) -> None:
     """A box for each stretch of rows that are neighbours, the job's name in the tallest."""
     x, width = time(span[0]), max(0.5, time(span[1]) - time(span[0]) - 0.6)
@@ -90,7 +94,8 @@ def _piece(
     places = [
         (x, 4.0 + each[0] * height + 0.4, width, len(each) * height - 0.8) for each in stretches
     ]
-    drawing.boxes(places, fill=colour, tip=tip)
+    edge = {"stroke": INK, "stroke_width": 2} if is_told else {}
+    drawing.boxes(places, fill=colour, tip=tip, **edge)
     tallest = max(places, key=lambda place: place[3])
     lines = [job.name]
     if ROOM * width_of(job.name) + 6 >= width:  # in two lines, if that fits

@@ -87,10 +87,24 @@ class KeptRun:
     def rates(self) -> dict[str, float]:
         """By direction of a link that carried anything: the bytes of a nanosecond at its rate."""
         return {
-            use.name: use.bytes / (use.utilisation * self.end_ns)
+            use.name: use.bytes / (self.busy[use.name] * self.end_ns)
             for use in self.result.links
             if use.utilisation
         }
+
+    @cached_property
+    def busy(self) -> dict[str, float]:
+        """By direction: in which share of the time it was in use, at the rate that it had. What
+        a fault leaves of it from the first moment to the last is its rate."""
+        left: dict[str, float] = {}
+        for fault in self.result.scenario.faults:
+            if fault.share and fault.link and not fault.at_ns and not fault.for_ns:
+                link = next(each for each in self.fabric.links if each.name == fault.link)
+                ways = {"up": link.up, "down": link.down}
+                for way in [ways[fault.direction]] if fault.direction else link.directions:
+                    left[way] = fault.share
+        uses = ((use.name, use.utilisation / left.get(use.name, 1.0)) for use in self.result.links)
+        return {name: min(1.0, share) for name, share in uses}
 
     def stood(self, direction: str) -> float:
         """What share of the run a direction stood still, by the class that did so longest."""

@@ -103,6 +103,11 @@ def messages(run: KeptRun, end_ns: float) -> Drawing | None:
         legend += FONT + 4
         _diamond(drawing, 10, legend - 4, 4.5)
         drawing.text(24, legend, f"{_ALONE}; N \N{MULTIPLICATION SIGN}: as many times as long")
+    worst = slow(run)[:1]
+    if worst and worst[0].fct_ns is not None and worst[0].src in shown:
+        legend += FONT + 4
+        drawing.rect(4, legend - 8, 13, 8, fill=PAPER, stroke=INK, stroke_width=1.6)
+        drawing.text(24, legend, f"slowed most: {worst[0].src} to {worst[0].dst}")
     if run.end_ns > time.high:
         note = [f"Broken off at the right: the whole run lasts {duration(run.end_ns)}.", *note]
     for line in note:
@@ -334,10 +339,11 @@ def _lanes(
         x, width = time(box.start), max(0.5, end - time(box.start))
         gap = 0.6 if width > 3 else 0.0  # so that one after the other is not one
         place = x, y + tall * (lane % _MOST_LANES), width - gap, max(0.5, tall - 0.5)
-        if not is_told:
+        if not is_told and box.why != 0:
             _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
             continue
-        drawing.boxes([place], fill=box.colour, tip=box.tip, data_why=box.why)
+        edge = {"stroke": INK, "stroke_width": 1.6} if box.why == 0 else {}
+        drawing.boxes([place], fill=box.colour, tip=box.tip, data_why=box.why, **edge)
         if box.end > time.high:
             _break(drawing, end - 12, place[1], place[3])
         mark = None

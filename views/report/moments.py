@@ -54,6 +54,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         waits = max((each[2][at] for each in courses), default=0) / longest
         return f"{_class(busy)}{_digit(paused)}{_digit(waits)}"
 
+    marked = ", and marks on the bar are faults" if events(run) else ""
     content: dict[str, Any] = {
         "frames": [
             "".join(digits(directions, at) for directions in drawing.moving) for at in range(count)
@@ -63,7 +64,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         "chains": _chains(run, drawing),
         "slow": _slow(run, drawing),
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
-        "whole": f"the whole run, {duration(run.end_ns)}; at a moment, squares are queues",
+        "whole": f"the whole run, {duration(run.end_ns)}; as it plays, squares are queues{marked}",
     }
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 

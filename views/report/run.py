@@ -27,7 +27,7 @@ from views.report.page import Panel
 from views.report.paper import PORTRAIT
 from views.report.plots import BINS, Limits
 from views.report.suspects import circle, storming, victims
-from views.report.topology import is_large, parts
+from views.report.topology import caption, parts
 from views.report.traces import traces
 from views.report.verdict import verdict
 
@@ -45,11 +45,11 @@ _FIRST = (  # what one looks at first
     "gpu_utilisation",
     "drops.total",
     "pfc.xoff_frames",
-    "flows.fct_ns.max",
+    "flows.slowdown.max",
     "collective.busbw_gbps",
     "roce.retransmitted_packets",
     "ecn.marked_packets",
-    "flows.fct_ns.p50",
+    "flows.slowdown.p50",
 )
 _MOST_FIRST = 6
 _HEAD = 140.0  # of paper: a page's title, the frame of its story, and the figures below
@@ -171,10 +171,7 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
         Panel(
             "The fabric",
             fabric,
-            "Each link as two lines, one for each direction; the left one leads upwards."
-            if not is_large(run.fabric)
-            else "Bolder is busier; rest on a cell to read which switch and how much, and click on "
-            "it to unfold its part.",
+            caption(run.fabric),
             moments=moments(run, fabric) if fabric else "",
         ),
         Panel(

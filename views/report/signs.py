@@ -1,6 +1,7 @@
 """Who is to blame and who suffers, marked in drawings of a fabric: a shape and a word each.
 
 ◆ congested port     it sent all it could, and a queue stood before it
+◆ its link is full   the same of the port to a host, told there
 ✶ storms             a host that sends pause frames without need
 ▲ slow, bad link     it has a share of its rate, or loses or spoils frames, as the scenario asks
 ◉ victim             the message that waits because of others starts here
@@ -21,11 +22,12 @@ from views.report.palette import DROP, FAINT, INK, PAPER, PAUSE, QUEUE, STRAGGLE
 from views.report.suspects import congested, storming, straggler, victims
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, width_of
 
-CONGESTED, STORMS, LATE = "congested port", "storms", "straggler"
+CONGESTED, FULL, STORMS, LATE = "congested port", "its link is full", "storms", "straggler"
 SLOW, BAD = "slow link", "bad link"
 SUFFERS, RECEIVES = "victim", "victim's receiver"
 MEANINGS = {
     CONGESTED: "it sent all it could, and a queue grew",
+    FULL: "more came for the host than that carries",
     SLOW: "it has a share of its rate",
     BAD: "it loses or spoils frames",
     STORMS: "it pauses others without need",
@@ -56,7 +58,8 @@ def signs(run: KeptRun) -> list[Sign]:
     found += _links(run)
     for name in congested(run):
         far = run.fabric.node(name.partition(">")[2].partition(".")[0])
-        found.append(Sign(far.name if far.kind is NodeKind.HOST else name, CONGESTED))
+        is_host = far.kind is NodeKind.HOST
+        found.append(Sign(far.name, FULL) if is_host else Sign(name, CONGESTED))
     return list(dict.fromkeys(found))
 
 

@@ -25,6 +25,7 @@ from views.report.kept import KeptFlow, KeptRun, once
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
 LATER = 1.15  # times the median work of a host, from which on others wait for it
+_NEARLY = 0.85  # as long as the one that works longest
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room
 _PAUSED = 0.05  # of the run
@@ -51,14 +52,22 @@ def dead_cables(run: KeptRun) -> dict[str, tuple[int, int | None]]:
 
 def straggler(run: KeptRun) -> tuple[str, float] | None:
     """The host that worked longest, and how many times as long as half of them did."""
+    return next(iter(stragglers(run)), None)
+
+
+@once
+def stragglers(run: KeptRun) -> list[tuple[str, float]]:
+    """The same of all that worked nearly as long as that one."""
+    if run.result.inference:  # whose hosts do work of different kinds
+        return []
     worked = Counter[str]()
     for work in run.work:
         worked[work.host] += work.end_ns - work.start_ns
-    if len(worked) < 3:
-        return None
-    host, most = worked.most_common(1)[0]
-    usual = median(worked.values())
-    return (host, most / usual) if usual and most / usual >= LATER else None
+    usual = median(worked.values()) if worked else 0
+    if len(worked) < 3 or not usual:
+        return []
+    found = [(host, spent / usual) for host, spent in worked.most_common()]
+    return [each for each in found if each[1] >= max(LATER, _NEARLY * found[0][1])]
 
 
 @once

@@ -64,7 +64,7 @@ def topology(run: KeptRun) -> Drawing:
     places, height, is_ring = _laid_out(run.fabric)
     drawing = Drawing(height, _told(run))
     uses = {use.name: use for use in run.result.links}
-    busy = _busy(run)
+    busy = run.busy
     dead = dead_cables(run)
     in_circle = waiting(run)
     lines: dict[str, _Line] = {}
@@ -156,8 +156,8 @@ def _told(run: KeptRun) -> str:
     used = [use for use in run.result.links if use.utilisation]
     said = [f"The fabric: {_sizes(run.fabric)}, by how busy links were"]
     if used:
-        most = max(used, key=lambda use: use.utilisation)
-        said.append(f"the busiest is {most.name}, {percent(most.utilisation)}")
+        most = max(used, key=lambda use: run.busy[use.name])
+        said.append(f"the busiest is {most.name}, {percent(run.busy[most.name])}")
     by_link = run.result.pfc.by_link
     paused = {n: p.longest_ns / run.end_ns for n, p in by_link.items()}
     long = [name for name, share in paused.items() if share >= _LEAST_PAUSED]
@@ -182,6 +182,18 @@ def _told(run: KeptRun) -> str:
     return "; ".join(said) + "."
 
 
+def caption(fabric: Fabric) -> str:
+    """How to read the drawing."""
+    if is_large(fabric):
+        return (
+            "Bolder is busier; rest on a cell to read which switch and how much, and click on "
+            "it to unfold its part."
+        )
+    if _ring(fabric):
+        return "Each link as two lines, one for each direction: leaf1>leaf2 leads from leaf1."
+    return "Each link as two lines: leaf1>spine1 leads upwards, and is the left one of its two."
+
+
 def is_large(fabric: Fabric) -> bool:
     """Whether there are too many links to draw each."""
     return len(fabric.links) > _MOST_PAIRS or len(fabric.hosts) > _MOST_HOSTS
@@ -189,7 +201,7 @@ def is_large(fabric: Fabric) -> bool:
 
 def _as_strips(run: KeptRun) -> Drawing:
     drawing = Drawing(0, _told(run))
-    y = strips(drawing, Shares.of(run, _busy(run)), lambda busy: _class_of(busy)[1], 4)
+    y = strips(drawing, Shares.of(run, run.busy), lambda busy: _class_of(busy)[1], 4)
     dead = dead_cables(run)
     for name, (since, until) in list(dead.items())[:4]:
         y += FONT + 4
@@ -203,7 +215,7 @@ def parts(run: KeptRun) -> tuple[list[Unfolded], int]:
     """What a page unfolds of a large fabric, and which part at first; nothing of others."""
     if not is_large(run.fabric):
         return [], 0
-    return unfolded(run, _busy(run), [(most, colour) for most, colour, _, _ in CLASSES])
+    return unfolded(run, run.busy, [(most, colour) for most, colour, _, _ in CLASSES])
 
 
 def _ring(fabric: Fabric) -> list[Node]:
@@ -257,11 +269,6 @@ def _places(fabric: Fabric) -> tuple[dict[Node, Place], float]:
     return places, y - _TIER_HEIGHT + 12
 
 
-def _busy(run: KeptRun) -> dict[str, float]:
-    """By direction: how busy it was."""
-    return {use.name: use.utilisation for use in run.result.links}
-
-
 def _class_of(utilisation: float) -> tuple[float, str, float, str]:
     return next(c for c in CLASSES if utilisation < c[0] or c is CLASSES[-1])
 
@@ -307,7 +314,7 @@ def _direction(drawing: Drawing, run: KeptRun, told: _Told, line: _Line) -> None
     """One direction of a link, and a mark where it was paused; what was cut is live no more."""
     use = told.use
     share = run.stood(use.name)
-    story = f"{use.name}: {packets(use.packets)}, {percent(use.utilisation)} busy"
+    story = f"{use.name}: {packets(use.packets)}, {percent(told.busy)} busy"
     if use.max_queue_bytes:
         story += f", longest queue {size(use.max_queue_bytes)}"
     if share:
@@ -504,7 +511,7 @@ def _label(node: Node, room: float, places: dict[Node, Place]) -> str:
     numbers = [other.number for other in places if other.kind is node.kind]
     longest = Node(node.kind, max(numbers))
     for label, most in ((node.name, longest.name), (str(node.number), str(longest.number))):
-        if width_of(most) + 8 <= room:
+        if ROOM * width_of(most) + 6 <= room:
             return label
     return ""
 
@@ -526,7 +533,7 @@ def _key(drawing: Drawing, y: float, run: KeptRun, found: Sequence[Sign]) -> flo
         if count > 1
     ]
     marks: tuple[tuple[object, str, Callable[[Drawing, float, float], None]], ...] = (
-        (result.pfc.by_link, "a sender that was paused, for long if large", _paused_sign),
+        (result.pfc.by_link, "a paused sender, the larger the longer", _paused_sign),
         (circle(run), "each waits for the next: a deadlock", _waiting_sign),
         (result.drops.by_switch, "\N{MINUS SIGN}N: dropped N packets", _dropped_sign),
         (dead, ", ".join(["cut", *many]), _cut_sign),

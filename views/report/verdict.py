@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from lab.results.cluster import JobOfCluster
+from lab.results.result import Cost
 from lab.scenario.faults import described
 from lab.scenario.questions import Question
 from params.quantity import duration, listed, number, packets, percent, plural, size, summed
@@ -27,7 +28,7 @@ from views.report.suspects import (
     circle,
     congested,
     storming,
-    straggler,
+    stragglers,
     victims,
     ways,
 )
@@ -47,6 +48,7 @@ _HARDLY_SENT = 0.6  # of the time that messages take alone, in which their bytes
 _MOSTLY = 0.6  # of the packets lost
 _EXPLAINS = 0.6  # of how much slower a message was: so far above its even share was its way
 _NO_PRICE = 0.01  # of the time without: less is none
+_AS_LONG = "as long as"
 _OF_MEMORY = "buffer_full", "headroom_full"
 _TAKES_AWAY = "down", "restart", "restart-bgp", "halt", "drain"  # faults that may cost packets
 
@@ -79,9 +81,8 @@ def _deadlock(run: KeptRun) -> str:
     ring = circle(run)
     if not ring:
         return ""
-    lost = run.result.drops.by_reason.get("watchdog", 0)
-    price = f", until a watchdog discarded {packets(lost)}" if lost else ""
-    return f"A deadlock: {' → '.join(ring)}, each waiting for the next{price}; {_price(run)}."
+    waits = f"{' → '.join(ring)}, each waiting for the next"
+    return f"A deadlock: {waits}{_discarded(run)}; {_price(run)}."
 
 
 def _storm(run: KeptRun) -> str:
@@ -92,8 +93,13 @@ def _storm(run: KeptRun) -> str:
     share = percent(stood[longest].longest_ns / run.end_ns)
     return (
         f"A pause storm from {' and '.join(hosts)} stopped {plural(len(stood), 'link direction')}, "
-        f"{longest} longest, for {share} of the run; {_price(run)}."
+        f"{longest} longest, for {share} of the run{_discarded(run)}; {_price(run)}."
     )
+
+
+def _discarded(run: KeptRun) -> str:
+    lost = run.result.drops.by_reason.get("watchdog", 0)
+    return f", until a watchdog discarded {packets(lost)}" if lost else ""
 
 
 def _missing(run: KeptRun) -> str:
@@ -122,13 +128,20 @@ def _victim(run: KeptRun) -> str:
 
 
 def _straggler(run: KeptRun) -> str:
-    late = straggler(run)
-    if not late or run.result.inference:  # whose hosts do work of different kinds
+    late = stragglers(run)[:_MANY]
+    if not late:
         return ""
-    return (
-        f"All wait for {late[0]}: it computed {number(late[1])} times as long as a typical "
-        f"host{_utilisation(run)}."
+    hosts, times = listed([host for host, _ in late]), listed([number(each) for _, each in late])
+    said = (
+        f"All wait for {hosts}: {'it' if len(late) == 1 else 'they'} computed {times} times as "
+        f"long as a typical host{_utilisation(run)}."
     )
+    cost = run.result.cost
+    if not cost or not (longer := _longer(cost)):
+        return said
+    took, without = duration(cost.took_ns or 0), duration(cost.without_ns or 0)
+    whole = f"{cost.whom or _all_of(run)} took {took}, {longer}"
+    return f"{said} {_sentence(f'{whole} if all computed as quickly as that ({without})')}"
 
 
 def _cluster(run: KeptRun) -> str:
@@ -143,8 +156,8 @@ def _cluster(run: KeptRun) -> str:
         queue = f"; {waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}"
     return (
         f"Half of {plural(len(done), 'job')} took no more than {number(found.slowdown.p50)} times "
-        f"as long as alone on their hosts; {worst.name}, over {plural(worst.racks, 'rack')}, took "
-        f"{number(worst.slowdown or 0)} times as long{queue}."
+        f"as long as alone on their hosts; {worst.name}, spread over "
+        f"{plural(worst.racks, 'rack')}, took {number(worst.slowdown or 0)} times as long{queue}."
     )
 
 
@@ -205,21 +218,44 @@ def _losses(run: KeptRun) -> str:
 def _cost(run: KeptRun) -> str:
     """How long it took with something, and how long without; and what that did on the way."""
     found = run.result.cost
-    if not found or not found.took_ns or not found.without_ns:
+    if not found or not (longer := _longer(found)):
         return ""
-    took, without = duration(found.took_ns), duration(found.without_ns)
-    times = found.took_ns / found.without_ns
-    if abs(times - 1) < _NO_PRICE:
-        how = "as long as without"
-    elif times < 1:
-        how = f"less than without ({without})"
-    elif times < _LATE:
-        how = f"{percent(times - 1)} longer than without ({without})"
-    else:
-        how = f"{number(times)} times as long as without ({without})"
     looks = (_lost, _busy, _nothing_lost_by, _beside_or_full)
     why = next(filter(None, (look(run) for look in looks)), "")
-    return f"With {found.of} {found.whom} took {took}, {how}{_utilisation(run)}.{why and f' {why}'}"
+    is_free = longer == _AS_LONG
+    if is_free and why == _beside_or_full(run):
+        why = ""  # who waits there waits without it, too
+    took = f"{found.whom or _all_of(run)} took {duration(found.took_ns or 0)}, {longer}"
+    than = f"({duration(found.without_ns or 0)}){_utilisation(run)}."
+    if found.whom:
+        said = f"{'beside' if is_free else 'Beside'} {found.of} {took} alone {than}"
+    else:
+        said = f"{'with' if is_free else 'With'} {found.of} {took} without {than}"
+    return f"{'Nothing: ' if is_free else ''}{said}{why and f' {why}'}"
+
+
+def _longer(cost: Cost) -> str:
+    """How much longer something took than without what it cost; nothing where one did not end."""
+    if not cost.took_ns or not cost.without_ns:
+        return ""
+    times = cost.took_ns / cost.without_ns
+    if abs(times - 1) < _NO_PRICE:
+        return _AS_LONG
+    if times < 1:
+        return "less than"
+    return (
+        f"{percent(times - 1)} longer than"
+        if times < _LATE
+        else f"{number(times)} times as long as"
+    )
+
+
+def _all_of(run: KeptRun) -> str:
+    """What a run as a whole is of."""
+    if run.result.jct_ns:
+        return "the job"
+    what = run.result.collective
+    return f"the {what.op}" if what else "all messages"
 
 
 def _busy(run: KeptRun) -> str:
@@ -239,7 +275,9 @@ def _reasons(run: KeptRun) -> str:
     main, *others = sorted(lost, key=lambda why: -lost[why])
     if not others or lost[main] > _MOSTLY * sum(lost.values()):
         return f"{'mostly ' * bool(others)}{_reason(run, main)}"
-    return ", ".join(f"{lost[why]:,} {_reason(run, why)}" for why in (main, others[0]))
+    said = [f"{lost[why]:,} {_reason(run, why)}" for why in (main, others[0])]
+    rest = sum(lost[why] for why in others[1:])
+    return "; ".join([*said, f"{rest:,} otherwise"] if rest else said)
 
 
 def _reason(run: KeptRun, why: str) -> str:
@@ -337,7 +375,17 @@ def _many_to_one(run: KeptRun) -> str:
         return ""
     return (
         f"{_suffering(run)} {len(senders[most])} hosts wrote to {most} at once, and its link was "
-        f"in use {percent(busy)} of the time{_bystanders(run, most)}."
+        f"in use {percent(busy)} of the time{_bystanders(run, most)}.{_trimmed(run)}"
+    )
+
+
+def _trimmed(run: KeptRun) -> str:
+    found = run.result.trim
+    if not found or not found.cut_packets:
+        return ""
+    lost = run.result.drops.total
+    return (
+        f" Switches cut {packets(found.cut_packets)} to their headers, and lost {lost or 'none'}."
     )
 
 
@@ -423,7 +471,11 @@ def _beside(run: KeptRun) -> str:
         if slowest is not None and senders and host not in (slowest.dst, slowest.src):
             few = len(senders) <= _MANY
             who = listed(senders) if few else plural(len(senders), "host")
-            return f"Meanwhile {who} filled the link to {host}"
+            held = run.result.pfc.xoff_frames
+            paused = (
+                f", and {plural(held, 'pause frame')} stopped whoever shares a way" if held else ""
+            )
+            return f"Meanwhile {who} filled the link to {host}{paused}"
     return ""
 
 
@@ -446,9 +498,9 @@ def _served(run: KeptRun) -> str:
     why = _full(run) if _slowed(run) else ""
     return (
         f"Half of {plural(found.completed, 'request')} had the first token within "
-        f"{duration(found.ttft_ns.p50)} and their answer within "
-        f"{duration(found.answered_ns.p50)}; the slowest waited {duration(found.ttft_ns.max)} for "
-        f"the first token. {f'{why}; ' if why else ''}{_price(run)}."
+        f"{duration(found.ttft_ns.p50)}, the slowest after {duration(found.ttft_ns.max)}; half "
+        f"of all answers were there within {duration(found.answered_ns.p50)}."
+        f"{f' {why}.' if why else ''}"
     )
 
 
@@ -465,7 +517,10 @@ def _small(run: KeptRun) -> str:
     if not took or is_late or sent_ns > _HARDLY_SENT * summed(alone for _, alone in took):
         return ""
     usual = median(count for count, _ in took)
-    return f"Its messages are small, half of them {size(usual)} or less, so that delays count"
+    return (
+        f"Its messages are small, half of them {size(usual)} or less, so that the delays of cables "
+        "and switches count most"
+    )
 
 
 def _longest(run: KeptRun) -> str:
@@ -475,7 +530,9 @@ def _longest(run: KeptRun) -> str:
     if most is None or (most.max_queue_bytes or 0) < QUEUED * run.result.scenario.link.mtu:
         return ""
     longest = size(most.max_queue_bytes or 0)
-    return f"Queues were long in many places, up to {longest} before {most.name}"
+    said = f"Queues were long in many places, up to {longest} before {most.name}"
+    worst = preferred(uplinks(run))
+    return f"{said}: {_said_of(worst)}" if worst and worst.excess >= UNEVEN else said
 
 
 def _busbw(run: KeptRun) -> str:
@@ -504,8 +561,10 @@ def _nothing_lost(run: KeptRun) -> str:
         return ""
     held = run.result.pfc.xoff_frames
     how = f"; {plural(held, 'pause frame')} held senders back" if held else ""
+    named = [described(each) for each in run.result.scenario.faults]
+    by = f" by {listed(named)}" if named and len(named) <= _MANY else ""
     count = plural(run.result.flows.count, "message")
-    return f"Nothing was lost: {count} in {duration(run.end_ns)}{how}; {_price(run)}."
+    return f"Nothing was lost{by}: {count} in {duration(run.end_ns)}{how}."
 
 
 def _balance(run: KeptRun) -> str:
@@ -578,7 +637,7 @@ def _slowest(run: KeptRun) -> str:
     worst = max(run.flows, key=slowness, default=None)
     if worst is not None and worst.slowdown and worst.fct_ns:
         took = f"{duration(worst.fct_ns)}, {number(worst.slowdown)} times as long as alone"
-        return f"the message slowed most, {worst.src} to {worst.dst}, took {took}{_of_others(run)}"
+        return f"the message slowed most, {worst.src} to {worst.dst}, took {took}"
     if slow and run.result.flows.fct_ns:
         return (
             f"the longest message took {duration(run.result.flows.fct_ns.max)}, the one slowed "
