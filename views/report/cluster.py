@@ -8,9 +8,9 @@ from __future__ import annotations
 from itertools import groupby
 
 from lab.results.cluster import ClusterResult, JobOfCluster
-from params.quantity import NANOSECONDS, duration, number, percent, plural
+from params.quantity import NANOSECONDS, duration, listed, number, percent, plural
 from views.report.kept import KeptRun
-from views.report.palette import INK, MESSAGE, ON, QUEUE, QUEUE_FILL, SERIES, VICTIM
+from views.report.palette import INK, MESSAGE, ON, PAPER, QUEUE, QUEUE_FILL, SERIES, VICTIM
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, x_axis
 
 _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
@@ -60,7 +60,11 @@ def cluster(run: KeptRun) -> Drawing | None:
     x_axis(drawing, time, floor, "time", NANOSECONDS, top=ceiling)
     used = {_colour(job): text for job in found.jobs for _, c, text in _SLOWED if c == _colour(job)}
     entries = [(colour, "", text) for _, colour, text in _SLOWED if colour in used]
-    drawing.height = drawing.legend(floor + _AXIS + FONT + 4, entries) + 6
+    legend = drawing.legend(floor + _AXIS + FONT + 4, entries) + FONT + 4
+    named = list(dict.fromkeys(job.name for job in (*found.slowest[:1], found.longest_queued)))
+    drawing.rect(4, legend - 8, 13, 8, fill=PAPER, stroke=INK, stroke_width=1.6)
+    drawing.text(24, legend, f"slowest, and longest in the queue: {listed(named)}")
+    drawing.height = legend + 6
     return drawing
 
 
