@@ -24,7 +24,7 @@ from views.report.words import sentences
 # By scenario: what an engineer who sees it would name.
 NAMES = {
     "allreduce-tree": ("Its messages are small",),
-    "alltoall": ("up to 487 KB before leaf1>spine2",),
+    "alltoall": ("leaf3 sent 67 % of its upward bytes via spine1", "416 KB waited before"),
     "deadlock": ("A deadlock", "leaf2 → spine2 → leaf4 → spine1 → leaf2", "watchdog discarded"),
     "checkpoint-burst": (
         "Beside a checkpoint the job took 587 µs, 16 % longer than alone (506 µs)",
@@ -33,10 +33,10 @@ NAMES = {
     "degraded-spray": ("10 % of its rate", "leaf1>spine1"),
     "degraded-uplink": ("25 % of its rate", "3.83 times as long as without"),
     "hash-collision": ("No: leaf2 sent 67 %", "an even share is 25 %"),
-    "hot-experts": ("All wait for h16 and h3", "24 % longer than if all computed as quickly"),
+    "hot-experts": ("All wait for h16 and h3", "24 % longer than with all as quick as that host"),
     "incast": ("7 hosts wrote to h1 at once", "h8's message to h1 suffers most"),
     "kv-cache": ("leaf1>spine3", "had the first token within 169 µs", "the slowest after 287 µs"),
-    "link-failure": ("whose link was down: leaf1-spine1 down", "time-outs expired"),
+    "link-failure": ("With leaf1-spine1 down", "whose link was down", "time-outs expired"),
     "lossy-link": ("lost (at random)", "With 0.1 % of data packets lost", "20 % longer than"),
     "pfc-storm": ("A pause storm from h1", "22 link directions", "discarded 8,516 packets"),
     "noisy-neighbour": (
@@ -49,7 +49,11 @@ NAMES = {
     "pfc-or-trim": ("h8 to h2 took 1.01 times as long as alone meanwhile",),
     "spray-permutation": ("Not quite, and nobody suffered: ", "an even share is 25 %"),
     "two-fabrics": ("Nothing: beside a checkpoint the job took 506 µs, as long as alone",),
-    "straggler": ("All wait for h6", "2 times as long as a typical host", "70 % longer than if"),
+    "straggler": (
+        "All wait for h6",
+        "2 times as long as a typical host",
+        "70 % longer than with all",
+    ),
     "training-gpt3": (
         "Job 'scattered'",
         "at random",
@@ -57,7 +61,7 @@ NAMES = {
         "instead of 73 %",
     ),
     "two-elephants": ("No: leaf1 sent 100 % of its upward bytes via", "2 times as long"),
-    "usid-steering": ("Yes: no switch sent more than 25 %", "no message took longer"),
+    "usid-steering": ("Yes: every switch sent 25 % of what went up", "no message took longer"),
     "victim-flow": ("h8's message to h2 is the victim", "to h1"),
 }
 

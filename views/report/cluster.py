@@ -106,7 +106,11 @@ def _piece(
         begin, sign, number_ = job.name.rpartition("-")
         lines = [begin, sign + number_]
     fits = max(ROOM * width_of(line) for line in lines) + 6 < width
-    if fits and tallest[3] >= _LINE * len(lines) - 1:
+    if is_told and not (fits and tallest[3] >= _LINE * len(lines) - 1):  # over its neighbours
+        anchor = {"text_anchor": "end"} if x + ROOM * width_of(job.name) > _RIGHT else {}
+        at = x + width if anchor else x + 2
+        drawing.text(at, tallest[1] + tallest[3] / 2 + 4, job.name, class_="tick halo", **anchor)
+    elif fits and tallest[3] >= _LINE * len(lines) - 1:
         middle = tallest[1] + tallest[3] / 2 + 4 - _LINE / 2 * (len(lines) - 1)
         for at, line in enumerate(lines):
             fill = ON.get(colour, INK)

@@ -8,6 +8,7 @@ there is told. Each is proved by the run's own figures (`suspects.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 
 from lab.results.cluster import JobOfCluster
@@ -134,14 +135,14 @@ def _straggler(run: KeptRun) -> str:
     hosts, times = listed([host for host, _ in late]), listed([number(each) for _, each in late])
     said = (
         f"All wait for {hosts}: {'it' if len(late) == 1 else 'they'} computed {times} times as "
-        f"long as a typical host{_utilisation(run)}."
+        "long as a typical host"
     )
     cost = run.result.cost
     if not cost or not (longer := _longer(cost)):
-        return said
+        return f"{said}{_utilisation(run)}."
     took, without = duration(cost.took_ns or 0), duration(cost.without_ns or 0)
-    whole = f"{cost.whom or _all_of(run)} took {took}, {longer}"
-    return f"{said} {_sentence(f'{whole} if all computed as quickly as that ({without})')}"
+    whole = f"{_all_of(run)} took {took}, {longer}"
+    return f"{said}. {_sentence(f'{whole} with all as quick as that host ({without})')}"
 
 
 def _cluster(run: KeptRun) -> str:
@@ -153,11 +154,11 @@ def _cluster(run: KeptRun) -> str:
     if waited.queued_ns:
         before = _waited_for(waited, found.jobs)
         until = f", until {before} gave its own back" if before else ""
-        queue = f"; {waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}"
+        queue = f"{waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}. "
     return (
-        f"Half of {plural(len(done), 'job')} took no more than {number(found.slowdown.p50)} times "
-        f"as long as alone on their hosts; {worst.name}, spread over "
-        f"{plural(worst.racks, 'rack')}, took {number(worst.slowdown or 0)} times as long{queue}."
+        f"{queue}Half of {plural(len(done), 'job')} then took no more than "
+        f"{number(found.slowdown.p50)} times as long as alone; {worst.name}, spread over "
+        f"{plural(worst.racks, 'rack')}, took {number(worst.slowdown or 0)} times as long."
     )
 
 
@@ -198,16 +199,18 @@ def _waited_for(job: JobOfCluster, jobs: Sequence[JobOfCluster]) -> str:
     return max(gave)[1] if gave else ""
 
 
-def _lost(run: KeptRun) -> str:
+def _lost(run: KeptRun, *, is_named: bool = False) -> str:
+    """What was lost and why; is_named: by a fault that is named before."""
     drops, roce = run.result.drops, run.result.roce
     if not drops.total:
         return ""
     again = f", {roce.retransmitted_packets:,} sent again" if roce.data_packets else ""
     if roce.retransmitted_packets > _MANY * drops.total and _goes_back(run):
-        again += " (all that follows a lost packet goes again)"
+        again = f", and go-back-N sent {roce.retransmitted_packets:,} again"
     waited = f", {plural(roce.timeouts, 'time-out')} expired" if roce.timeouts else ""
     was = "was" if drops.total == 1 else "were"
-    return f"{packets(drops.total)} {was} lost ({_reasons(run)}){again}{waited}."
+    why = _reasons(run, is_named=is_named)
+    return f"{packets(drops.total)} {was} lost ({why}){again}{waited}."
 
 
 def _losses(run: KeptRun) -> str:
@@ -220,17 +223,19 @@ def _cost(run: KeptRun) -> str:
     found = run.result.cost
     if not found or not (longer := _longer(found)):
         return ""
-    looks = (_lost, _busy, _nothing_lost_by, _beside_or_full)
+    looks = (partial(_lost, is_named=True), _busy, _nothing_lost_by, _beside_or_full)
     why = next(filter(None, (look(run) for look in looks)), "")
     is_free = longer == _AS_LONG
     if is_free and why == _beside_or_full(run):
         why = ""  # who waits there waits without it, too
     took = f"{found.whom or _all_of(run)} took {duration(found.took_ns or 0)}, {longer}"
-    than = f"({duration(found.without_ns or 0)}){_utilisation(run)}."
+    than = f"({duration(found.without_ns or 0)})."
     if found.whom:
         said = f"{'beside' if is_free else 'Beside'} {found.of} {took} alone {than}"
     else:
         said = f"{'with' if is_free else 'With'} {found.of} {took} without {than}"
+    if found.whom and run.result.drops.total:
+        why += f" {_sentence(_price(run))}"  # whose packets these were
     return f"{'Nothing: ' if is_free else ''}{said}{why and f' {why}'}"
 
 
@@ -255,7 +260,7 @@ def _all_of(run: KeptRun) -> str:
     if run.result.jct_ns:
         return "the job"
     what = run.result.collective
-    return f"the {what.op}" if what else "all messages"
+    return f"the {what.op}" if what else "all messages together"
 
 
 def _busy(run: KeptRun) -> str:
@@ -269,18 +274,18 @@ def _beside_or_full(run: KeptRun) -> str:
     return why and f"{why}."
 
 
-def _reasons(run: KeptRun) -> str:
+def _reasons(run: KeptRun, *, is_named: bool) -> str:
     """The reason of most losses, or the two that most are for."""
     lost = {why: n for why, n in run.result.drops.by_reason.items() if n}
     main, *others = sorted(lost, key=lambda why: -lost[why])
     if not others or lost[main] > _MOSTLY * sum(lost.values()):
-        return f"{'mostly ' * bool(others)}{_reason(run, main)}"
-    said = [f"{lost[why]:,} {_reason(run, why)}" for why in (main, others[0])]
+        return f"{'mostly ' * bool(others)}{_reason(run, main, is_named=is_named)}"
+    said = [f"{lost[why]:,} {_reason(run, why, is_named=is_named)}" for why in (main, others[0])]
     rest = sum(lost[why] for why in others[1:])
     return "; ".join([*said, f"{rest:,} otherwise"] if rest else said)
 
 
-def _reason(run: KeptRun, why: str) -> str:
+def _reason(run: KeptRun, why: str, *, is_named: bool) -> str:
     """A reason in words, with what the scenario has to do with it."""
     faults = run.result.scenario.faults
     if why == "injected_loss" and (bad := [f for f in faults if f.action == "lose" and f.link]):
@@ -294,6 +299,7 @@ def _reason(run: KeptRun, why: str) -> str:
         switch = max(at, key=lambda name: at[name])
         return f"{REASONS[why]}, {'mostly ' * (sum(n > 0 for n in at.values()) > 1)}of {switch}"
     is_of_these = why in ("link_cut", "port_down", "no_next_hop") and 0 < len(downs) <= _MANY
+    is_of_these = is_of_these and not is_named
     return f"{REASONS.get(why, why)}{f': {listed(downs)}' if is_of_these else ''}"
 
 
@@ -529,10 +535,13 @@ def _longest(run: KeptRun) -> str:
     most = max(uses, key=lambda use: use.max_queue_bytes or 0, default=None)
     if most is None or (most.max_queue_bytes or 0) < QUEUED * run.result.scenario.link.mtu:
         return ""
-    longest = size(most.max_queue_bytes or 0)
-    said = f"Queues were long in many places, up to {longest} before {most.name}"
     worst = preferred(uplinks(run))
-    return f"{said}: {_said_of(worst)}" if worst and worst.excess >= UNEVEN else said
+    if worst and worst.excess >= UNEVEN:
+        way = f"{worst.switch}>{worst.way}"
+        waited = next((use.max_queue_bytes or 0 for use in uses if use.name == way), 0)
+        return f"{_said_of(worst)}: up to {size(waited)} waited before {way}"
+    longest = size(most.max_queue_bytes or 0)
+    return f"Queues were long in many places, up to {longest} before {most.name}"
 
 
 def _busbw(run: KeptRun) -> str:
@@ -573,8 +582,11 @@ def _balance(run: KeptRun) -> str:
     if worst is None:
         return ""
     if worst.excess < UNEVEN:
-        even = f"Yes: no switch sent more than {percent(worst.share)} of what went up by one way"
-        return f"{even}, where an even share is {percent(1 / worst.ways)}; {_price(run)}."
+        even = percent(1 / worst.ways)
+        if percent(worst.share) == even:
+            return f"Yes: every switch sent {even} of what went up by each way; {_price(run)}."
+        most = f"Yes: no switch sent more than {percent(worst.share)} of what went up by one way"
+        return f"{most}, where an even share is {even}; {_price(run)}."
     if not _slowed(run):
         return f"Not quite, and nobody suffered: {_said_of(worst)}; {_price(run)}."
     return f"No: {_preferred(run) or _said_of(worst)}; {_price(run)}."
