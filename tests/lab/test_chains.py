@@ -14,7 +14,7 @@ from lab.scenario.model import MeasureSettings
 from tests.lab.browser import browser, needs_chromium
 from tests.lab.simulated import simulate
 from views.report import read_run, write_report
-from views.report.chains import chains, of_message, slow
+from views.report.chains import chains, of_message, phases, slow
 from views.report.kept import KeptRun
 from views.report.standing import chain as held_by
 from views.report.standing import paused
@@ -81,6 +81,20 @@ def test_a_slow_message_leads_from_its_own_link_to_what_held_it_up(storm: KeptRu
     assert "h7>leaf4 stood still for" in told.said
     assert "because h1's adapter sent pause frames without need" in told.said
     assert {"h7>leaf4", "leaf1>h1"} <= {*told.links}
+
+
+def test_a_phase_ends_with_its_last_message(tmp_path: Path) -> None:
+    run = read_run(simulate("checkpoint-burst", out=tmp_path).out)
+    found = dict(phases(run))
+    ends: dict[str, dict[int, set[str]]] = {}
+    for flow in run.flows:
+        own = ends.setdefault(f"{flow.what}, step {flow.step}", {})
+        end = (flow.start_ns or 0) + (flow.fct_ns or 0)
+        own.setdefault(end, set()).add(f"{flow.src}'s message to {flow.dst} took")
+    assert found.keys() == ends.keys() and len(found) > 4
+    for name, own in ends.items():
+        said = found[name].said.partition("its last message was this: ")[2]
+        assert any(said.startswith(whose) for whose in own[max(own)]), said
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -20,6 +20,7 @@ from views.report.suspects import HARDLY, storming, ways
 
 _MOST_NAMED = 4
 _MOST_MESSAGES = 48  # the slowest
+_MOST_PHASES = 32  # the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,31 @@ def slow(run: KeptRun) -> list[KeptFlow]:
     return [*missing, *late][:_MOST_MESSAGES]
 
 
+def phases(run: KeptRun) -> list[tuple[str, Chain]]:
+    """What belongs together, such as the all-reduce of a step, and the message that it ended with:
+    whoever waits for all of it waits for that one."""
+    together: dict[tuple[str, int], list[KeptFlow]] = {}
+    for flow in run.flows:
+        if flow.start_ns is not None and flow.fct_ns is not None:
+            together.setdefault((flow.what, flow.step), []).append(flow)
+    if len(together) < 2:
+        return []
+    found = []
+    for (what, step), flows in [*together.items()][:_MOST_PHASES]:
+        begin = min(flow.start_ns or 0 for flow in flows)
+        last = max(flows, key=lambda flow: (_end_ns(flow), flow.slowdown or 0.0))
+        lasted = _end_ns(last) - begin
+        name = f"{what}, step {step}"
+        told = of_message(run, last)
+        said = f"{name}, lasted {duration(lasted)}, and its last message was this: {told.said}"
+        found.append((name, Chain(f"{said[0].upper()}{said[1:]}", told.links)))
+    return found
+
+
+def _end_ns(flow: KeptFlow) -> int:
+    return (flow.start_ns or 0) + (flow.fct_ns or 0)
+
+
 def of_message(run: KeptRun, flow: KeptFlow) -> Chain:
     """What held a message up."""
     begin = flow.start_ns or 0
@@ -80,9 +106,9 @@ def _took(flow: KeptFlow) -> str:
     whose = f"{flow.src}'s message to {flow.dst}"
     if flow.fct_ns is None:
         return f"{whose} did not arrive"
-    return (
-        f"{whose} took {duration(flow.fct_ns)}, {number(flow.slowdown or 0)} times as long as alone"
-    )
+    times = number(flow.slowdown or 0)
+    as_long = "as long" if times in ("0", "1") else f"{times} times as long"
+    return f"{whose} took {duration(flow.fct_ns)}, {as_long} as alone"
 
 
 def _waited(run: KeptRun, flow: KeptFlow, begin: int, end: int) -> tuple[str, list[str]]:

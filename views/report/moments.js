@@ -55,9 +55,9 @@ for (const box of document.querySelectorAll(".moments")) {
       shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
   };
   if (told.steps.length) guide();
-  if (told.chains.length + told.slow.length) follow();
+  if (told.chains.length + told.slow.length + told.phases.length) follow();
 
-  // Why a direction stood still or a message was slow: chosen by its name, or by a click on it.
+  // Why a direction stood still, a message was slow or a phase long: chosen by its name, or by a click on it.
   function follow() {
     const line = box.querySelector(".follow"), choice = line.querySelector("select");
     const why = line.querySelector("span");
@@ -73,6 +73,7 @@ for (const box of document.querySelectorAll(".moments")) {
       if (all.length) choice.append(group);
     };
     offer("messages", "m", told.slow);
+    offer("phases", "p", told.phases);
     offer("links that stood still", "l", told.chains);
     choice.onchange = () => {
       const [what, lit] = answers.get(choice.value);

@@ -20,7 +20,7 @@ from typing import Any
 from lab.results.outcome import Note
 from lab.scenario.faults import told
 from params.quantity import duration, number, plural, size
-from views.report.chains import chains, of_message, slow
+from views.report.chains import Chain, chains, of_message, phases, slow
 from views.report.kept import KeptRun
 from views.report.noted import LONG
 from views.report.palette import INK
@@ -62,7 +62,7 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         "said": [_said(run, found, edges, at) for at in range(count)],
         "steps": [_step(step, drawing, run.end_ns, count) for step in steps(run)],
         "chains": _chains(run, drawing),
-        "slow": _slow(run, drawing),
+        **_held_up(run, drawing),
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
         "whole": f"the whole run, {duration(run.end_ns)}; as it plays, squares are queues{marked}",
     }
@@ -76,16 +76,19 @@ def _step(step: Step, drawing: Drawing, end_ns: int, count: int) -> list[Any]:
     return [moment, f"{duration(step.at_ns)}: {step.said}", lit]
 
 
-def _slow(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
-    """Of messages that were slow: what they are called, why, and elements that this is about."""
+def _held_up(run: KeptRun, drawing: Drawing) -> dict[str, list[list[Any]]]:
+    """Messages that were slow, and what belongs together: what they are called, why they took so
+    long, and elements that this is about."""
     at = {name: number for number, names in enumerate(drawing.moving) for name in names}
-    found: list[list[Any]] = []
+
+    def told(name: str, chain: Chain) -> list[Any]:
+        return [name, chain.said, sorted({at[each] for each in chain.links if each in at})]
+
+    messages = []
     for flow in slow(run):
-        chain = of_message(run, flow)
         times = f"{number(flow.slowdown)} \N{MULTIPLICATION SIGN}" if flow.slowdown else "missing"
-        name = f"{flow.src} to {flow.dst}, {times}"
-        found.append([name, chain.said, sorted({at[each] for each in chain.links if each in at})])
-    return found
+        messages.append(told(f"{flow.src} to {flow.dst}, {times}", of_message(run, flow)))
+    return {"slow": messages, "phases": [told(*each) for each in phases(run)]}
 
 
 def _chains(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
