@@ -33,7 +33,10 @@ NAMES = {
     "degraded-spray": ("10 % of its rate", "leaf1>spine1"),
     "degraded-uplink": ("25 % of its rate", "3.83 times as long as without"),
     "hash-collision": ("No: leaf2 sent 67 %", "an even share is 25 %"),
-    "hot-experts": ("All wait for h16 and h3", "24 % longer than with all as quick as that host"),
+    "hot-experts": (
+        "All wait for h16 and h3",
+        "24 % longer than if all were as quick as the typical host",
+    ),
     "incast": ("7 hosts wrote to h1 at once", "h8's message to h1 suffers most"),
     "kv-cache": ("leaf1>spine3", "had the first token within 169 µs", "the slowest after 287 µs"),
     "link-failure": ("With leaf1-spine1 down", "whose link was down", "time-outs expired"),
@@ -52,7 +55,7 @@ NAMES = {
     "straggler": (
         "All wait for h6",
         "2 times as long as a typical host",
-        "70 % longer than with all",
+        "70 % longer than if all",
     ),
     "training-gpt3": (
         "Job 'scattered'",

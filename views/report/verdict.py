@@ -142,7 +142,7 @@ def _straggler(run: KeptRun) -> str:
         return f"{said}{_utilisation(run)}."
     took, without = duration(cost.took_ns or 0), duration(cost.without_ns or 0)
     whole = f"{_all_of(run)} took {took}, {longer}"
-    return f"{said}. {_sentence(f'{whole} with all as quick as that host ({without})')}"
+    return f"{said}. {_sentence(f'{whole} if all were as quick as the typical host ({without})')}"
 
 
 def _cluster(run: KeptRun) -> str:
@@ -153,7 +153,7 @@ def _cluster(run: KeptRun) -> str:
     queue = ""
     if waited.queued_ns:
         before = _waited_for(waited, found.jobs)
-        until = f", until {before} gave its own back" if before else ""
+        until = f", until {before} freed its own" if before else ""
         queue = f"{waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}. "
     return (
         f"{queue}Half of {plural(len(done), 'job')} then took no more than "
@@ -235,8 +235,17 @@ def _cost(run: KeptRun) -> str:
     else:
         said = f"{'with' if is_free else 'With'} {found.of} {took} without {than}"
     if found.whom and run.result.drops.total:
-        why += f" {_sentence(_price(run))}"  # whose packets these were
+        why += _beside_paid(run)
     return f"{'Nothing: ' if is_free else ''}{said}{why and f' {why}'}"
+
+
+def _beside_paid(run: KeptRun) -> str:
+    """What it cost those that it is beside of, where that is more."""
+    parts, worst = run.result.parts or {}, _sufferer(run)
+    own = next((part.slowdown for part in parts.values()), None)
+    if worst is None or own is None or own.max >= (worst.slowdown or 0):
+        return ""
+    return f" Of what goes on beside it {_price(run)}."
 
 
 def _longer(cost: Cost) -> str:
@@ -282,7 +291,7 @@ def _reasons(run: KeptRun, *, is_named: bool) -> str:
         return f"{'mostly ' * bool(others)}{_reason(run, main, is_named=is_named)}"
     said = [f"{lost[why]:,} {_reason(run, why, is_named=is_named)}" for why in (main, others[0])]
     rest = sum(lost[why] for why in others[1:])
-    return "; ".join([*said, f"{rest:,} otherwise"] if rest else said)
+    return "; ".join([*said, f"{rest:,} for other reasons"] if rest else said)
 
 
 def _reason(run: KeptRun, why: str, *, is_named: bool) -> str:
@@ -492,8 +501,11 @@ def _collective(run: KeptRun) -> str:
     is_slow = what.busbw_gbps < _WELL * run.result.scenario.link.rate_gbps
     if not is_slow or not _slowed(run):
         return f"All went well: {said}{_utilisation(run)}; {_price(run)}."
-    why = _full(run) or _beside(run) or _preferred(run) or _small(run) or _longest(run)
-    return f"T{said[1:]}{_utilisation(run)}{f'. {why}' if why else ''}; {_price(run)}."
+    said = f"T{said[1:]}{_utilisation(run)}"
+    why = _full(run) or _beside(run) or _preferred(run) or _small(run)
+    if why or not (elsewhere := _longest(run)):
+        return f"{said}{f'. {why}' if why else ''}; {_price(run)}."
+    return f"{said}. {elsewhere}."  # which the message slowed most need not have passed
 
 
 def _served(run: KeptRun) -> str:
