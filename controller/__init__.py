@@ -12,23 +12,14 @@ from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
 from controller.routes import NextHop, Route, in_turn, routes_of, still_taken
 from controller.settings import (
-    Buffer,
+    HopTelemetry,
     LinkSpec,
-    LoadBalancing,
     Loss,
-    Pfc,
-    Policy,
     Punt,
-    Remedy,
-    Replay,
     RoomError,
-    Rule,
     Settings,
     SettingsError,
     Steering,
-    Telemetry,
-    Trim,
-    Watchdog,
 )
 from controller.tables import switch_plan, switch_plans
 
@@ -40,35 +31,23 @@ if TYPE_CHECKING:
         read_plans,
     )
 
-from params.marking import Ecn
-
 __all__ = [
-    "Buffer",
     "ControllerError",
-    "Ecn",
+    "HopTelemetry",
     "LinkSpec",
-    "LoadBalancing",
     "Loss",
     "NextHop",
-    "Pfc",
-    "Policy",
     "Punt",
-    "Remedy",
-    "Replay",
     "Report",
     "ReportError",
     "RoomError",
     "Route",
-    "Rule",
     "Settings",
     "SettingsError",
     "Steering",
     "SwitchPlan",
     "Target",
-    "Telemetry",
     "Tls",
-    "Trim",
-    "Watchdog",
     "decode",
     "in_turn",
     "install",

@@ -25,21 +25,14 @@ from controller.entities import (
     mac_text,
 )
 from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
-from controller.settings import (
-    PAUSE_PRIORITY,
-    USUAL,
-    Buffer,
-    LinkSpec,
-    Loss,
-    Policy,
-    Remedy,
-    Replay,
-    Rule,
-    Settings,
-    SettingsError,
-)
-from params.classes import ClassSet
-from params.marking import gradient
+from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
+from params.access import Rule
+from params.buffer import Buffer
+from params.classes import PAUSE_PRIORITY, PRIORITIES, ClassSet
+from params.link import Replay
+from params.load_balancing import Policy
+from params.marking import ClassMarking, gradient
+from params.pfc import Remedy
 from params.shares import alpha_code, chance_code
 from topologies import Fabric, Network, Node, NodeKind
 
@@ -79,7 +72,6 @@ DROP_REASONS = (
     "for_tunnel",
 )
 
-PRIORITIES = range(8)
 MOST_SLOTS = 256  # of a group, by which its ways have shares
 _WAYS_PER_TABLE = 16
 SESSION_REPORTS = 1000
@@ -95,6 +87,8 @@ ROUTING = (  # the tables that routes are in, with all they lead to
 )
 _PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
 _ALL = 0xFFFFFFFF  # bytes: no limit
+_PAUSE_QUANTA = 0xFFFF  # that a pause frame asks for
+_COLLECTOR, _COLLECTOR_PORT = IPv4Address("10.255.255.1"), 32766  # of telemetry reports
 _ALL_BUT_PAUSES = 0xFF & ~(1 << PAUSE_PRIORITY)  # classes
 _REMEDIES = {Remedy.DROP: 1, Remedy.FORWARD: 2, Remedy.ALERT: 3}  # stuck_t in p4src/types.p4
 
@@ -182,13 +176,13 @@ class SwitchSite:
     @property
     def lossless(self) -> ClassSet:
         """The priorities whose senders are paused, so that nothing is lost."""
-        is_paused = self.settings.pfc.enabled and not self.settings.credits.enabled
+        is_paused = self.settings.pfc.enabled and not self.settings.link.cbfc
         return self.settings.lossless if is_paused else ClassSet()
 
     @property
     def credited(self) -> ClassSet:
         """The priorities whose senders go by credits instead."""
-        return self.settings.lossless if self.settings.credits.enabled else ClassSet()
+        return self.settings.lossless if self.settings.link.cbfc else ClassSet()
 
 
 def switch_plan(
@@ -235,8 +229,8 @@ def switch_plan(
 
 def _classes(settings: Settings) -> Iterator[Entity]:
     for table, key, priorities in (
-        ("dscp_priorities", "meta.dscp", settings.classes.dscp),
-        ("pcp_priorities", "hdr.vlan.pcp", settings.classes.pcp),
+        ("dscp_priorities", "meta.dscp", settings.dscp_priorities),
+        ("pcp_priorities", "hdr.vlan.pcp", settings.classes.by_pcp),
     ):
         for value, priority in priorities.items():
             yield entry(table, {key: value}, "set_priority", priority=priority)
@@ -519,27 +513,24 @@ _HASH_FACTORS = {
 
 
 def _policies(site: SwitchSite) -> Iterator[Entity]:
-    lb = site.settings.lb
-    for priority in PRIORITIES:
-        policy = lb.by_priority.get(priority, lb.policy)
-        if policy is Policy.CONGA and site.switch.kind is not NodeKind.LEAF:
-            policy = Policy.ECMP  # only leaves know how busy the ways are
-        params: dict[str, int] = {}
-        if policy in (Policy.FLOWLET, Policy.DLB, Policy.CONGA):
-            params["flowlet_gap"] = site.ticks(lb.flowlet_gap_ns)
-        if policy in _LOAD_AWARE:
-            params["load_window_shift"] = _window_shift(site)
-        if policy is Policy.ADAPTIVE:
-            params["queue_quantum_shift"] = site.settings.max_frame.bit_length() - 1
-        if policy is Policy.STRUCTURED:
-            params["entropy_shift"] = _entropy_shift(site)
-        if policy is Policy.CONGA:
-            params["leaf"] = site.switch.number
-            params["age"] = site.ticks(thresholds.metric_age_ns(lb))
-        if policy is not Policy.ECMP:
-            match: dict[str, Match] = {"meta.priority": priority}
-            yield entry("path_policies", match, f"use_{policy.value}", **params)
-    is_leaf = site.switch.kind is NodeKind.LEAF
+    lb, is_leaf = site.settings.lb, site.switch.kind is NodeKind.LEAF
+    policy = lb.policy
+    if policy is Policy.CONGA and not is_leaf:
+        policy = Policy.ECMP  # only leaves know how busy the ways are
+    params: dict[str, int] = {}
+    if policy in (Policy.FLOWLET, Policy.DLB, Policy.CONGA):
+        params["flowlet_gap"] = site.ticks(lb.flowlet_gap_ns)
+    if policy in _LOAD_AWARE:
+        params["load_window_shift"] = _window_shift(site)
+    if policy is Policy.ADAPTIVE:
+        params["queue_quantum_shift"] = site.settings.max_frame.bit_length() - 1
+    if policy is Policy.STRUCTURED:
+        params["entropy_shift"] = _entropy_shift(site)
+    if policy is Policy.CONGA:
+        params["leaf"] = site.switch.number
+        params["age"] = site.ticks(thresholds.metric_age_ns(lb))
+    for priority in PRIORITIES if policy is not Policy.ECMP else ():
+        yield entry("path_policies", {"meta.priority": priority}, f"use_{policy.value}", **params)
     yield default("conga_ends", "learn" if is_leaf else "NoAction")
 
 
@@ -551,7 +542,7 @@ def _entropy_shift(site: SwitchSite) -> int:
         leaves = (leaf for leaf in fabric.switches if fabric.hosts_of(leaf))
         ups = max(len(fabric.ports(leaf)) - len(fabric.hosts_of(leaf)) for leaf in leaves)
         used = ups.bit_length() - 1
-    return min(16, 16 - site.settings.lb.entropy_bits + used)
+    return min(16, 16 - site.settings.entropy_bits + used)
 
 
 # --- buffer.p4 -----------------------------------------------------------------------------------
@@ -577,7 +568,7 @@ def needed_headroom(site: SwitchSite, port: int) -> int:
 
 def _retry_ns(site: SwitchSite, port: int) -> int:
     """How much later something may come by a link that had to send it again."""
-    if site.settings.replay is Replay.NONE or port in site.host_ports:
+    if site.settings.link.llr is Replay.NONE or port in site.host_ports:
         return 0
     return thresholds.replay_timeout_ns(site.link(port), site.settings.max_frame)
 
@@ -600,16 +591,16 @@ def _lossy_reserved(site: SwitchSite, priority: int) -> int:
     if priority in site.lossless | site.credited:
         return 0
     trim = site.settings.trim
-    is_for_cut = bool(trim.classes) and priority == trim.priority
+    is_for_cut = bool(trim.cut) and priority == trim.priority
     return trim.reserved if is_for_cut else site.settings.buffer.lossy_reserved
 
 
 def _lossy_most(site: SwitchSite, priority: int) -> int:
     """What a class that may lose may take of the pool at a port; 0: alpha's share."""
     buffer, trim = site.settings.buffer, site.settings.trim
-    if priority in trim.classes and trim.threshold is not None:
+    if priority in trim.cut and trim.threshold is not None:
         return trim.threshold
-    return (buffer.most if buffer.lossy_most is None else buffer.lossy_most) or 0
+    return (buffer.static if buffer.lossy_static is None else buffer.lossy_static) or 0
 
 
 def _buffer(site: SwitchSite) -> Iterator[Entity]:
@@ -631,7 +622,7 @@ def _buffer(site: SwitchSite) -> Iterator[Entity]:
                     "lossless",
                     pool_size=pool,
                     queue_alpha=alpha_code(buffer.alpha),
-                    queue_most=buffer.most or 0,
+                    queue_most=buffer.static or 0,
                     **cells,
                     queue_reserved=buffer.reserved,
                     queue_headroom=headroom_of(site, port),
@@ -668,7 +659,7 @@ def _queue_limits(site: SwitchSite) -> Iterator[Entity]:
         return
     for port in site.ports:
         most = site.queue_at(port, trim.threshold)
-        for priority in sorted(trim.classes) if most < trim.threshold else ():
+        for priority in trim.cut if most < trim.threshold else ():
             match: dict[str, Match] = {"meta.out_port": port, "meta.priority": priority}
             yield entry("queue_limits", match, "at_most", queue_most=most)
 
@@ -690,15 +681,13 @@ ETHERNET_BYTES = 14
 
 
 def _trim(site: SwitchSite) -> Iterator[Entity]:
-    trim, classes = site.settings.trim, site.settings.classes.dscp
-    classes_of = dict.fromkeys(range(64), 0) | dict(classes)
-    told = (trim.dscp, trim.last_hop_dscp)
-    for port in site.ports if trim.classes else ():
+    trim, classes = site.settings.trim, site.settings.dscp_priorities
+    for port in site.ports if trim.cut else ():
         for dscp in range(64):
             match: dict[str, Match] = {"meta.out_port": port, "meta.dscp": dscp}
-            if dscp in told:
+            if dscp in trim.told_by:
                 yield entry("trims", match, "is_cut")
-            elif classes_of[dscp] in trim.classes:
+            elif classes.get(dscp, 0) in trim.cut:
                 yield entry(
                     "trims",
                     match,
@@ -721,7 +710,7 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
     if not site.lossless:
         return
     lossless = site.lossless.mask
-    watchdog = pfc.watchdog
+    every = site.ticks(pfc.poll_ns) if pfc.watchdog_ns else 0
     for port in site.ports:
         obeys_all = pfc.asymmetric and port in site.host_ports
         yield entry(
@@ -732,25 +721,25 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
                 thresholds.pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns
             ),
             classes=_ALL_BUT_PAUSES if obeys_all else lossless,
-            watched_classes=lossless if watchdog else 0,
-            every=site.ticks(watchdog.every_ns) if watchdog else 0,
+            watched_classes=lossless if every else 0,
+            every=every,
         )
         yield entry(
             "pause_senders",
             {"standard_metadata.egress_port": port},
             "sender",
             mac=mac_bits(site.fabric.mac(site.switch)),
-            pause_quanta=pfc.quanta,
-            renew=site.ticks(thresholds.renewal_ns(site.link(port), pfc.quanta)),
+            pause_quanta=_PAUSE_QUANTA,
+            renew=site.ticks(thresholds.renewal_ns(site.link(port), _PAUSE_QUANTA)),
         )
-    if watchdog:
+    if every:
         yield default(
             "watchdogs",
             "judge",
-            every=site.ticks(watchdog.every_ns),
-            detect=site.ticks(watchdog.detect_ns),
-            restore=site.ticks(watchdog.restore_ns),
-            remedy=_REMEDIES[watchdog.remedy],
+            every=every,
+            detect=site.ticks(pfc.watchdog_ns),
+            restore=site.ticks(pfc.restore_ns),
+            remedy=_REMEDIES[pfc.watchdog_action],
         )
     else:
         yield default("watchdogs", "NoAction")
@@ -761,28 +750,28 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
 
 def credit_of(site: SwitchSite, port: int) -> int:
     """What a class that goes by credits has of the buffer at a port."""
-    settings, credits = site.settings, site.settings.credits
-    response_ns = credits.response_ns + _retry_ns(site, port)
+    settings, told = site.settings, site.settings.link.credit
+    response_ns = settings.pfc.response_ns + _retry_ns(site, port)
     needed = thresholds.credit(
         site.link(port), settings.max_frame, response_ns, settings.buffer.cell
     )
-    if credits.size is None:
+    if told is None:
         return needed
     least = thresholds.in_cells(4 * settings.max_frame, settings.buffer.cell)
-    if credits.size < least:
+    if told < least:
         raise SettingsError(
-            f"link.credit: with {credits.size:,} bytes a sender may wait for ever for a word; "
+            f"link.credit: with {told:,} bytes a sender may wait for ever for a word; "
             f"{site.switch}'s links take {least:,} at least, and {needed:,} to be busy"
         )
-    return thresholds.in_cells(credits.size, settings.buffer.cell)
+    return thresholds.in_cells(told, settings.buffer.cell)
 
 
 def _grant_least(site: SwitchSite, port: int) -> int:
     """What is worth a word to who sends to a port."""
     settings = site.settings
-    if settings.credits.size is not None:  # what is not told yet is not there: a word more often
-        return min(2 * settings.max_frame, settings.credits.size // 8)
-    response_ns = settings.credits.response_ns
+    if settings.link.credit is not None:  # what is not told yet is not there: a word more often
+        return min(2 * settings.max_frame, settings.link.credit // 8)
+    response_ns = settings.pfc.response_ns
     return thresholds.grant_least(site.link(port), settings.max_frame, response_ns)
 
 
@@ -822,7 +811,7 @@ def _credits(site: SwitchSite) -> Iterator[Entity]:
                             site.link(port),
                             settings.max_frame,
                             own,
-                            settings.credits.response_ns + _retry_ns(site, port),
+                            settings.pfc.response_ns + _retry_ns(site, port),
                         )
                     ),
                 )
@@ -830,7 +819,7 @@ def _credits(site: SwitchSite) -> Iterator[Entity]:
 
 def _replay(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
-    if settings.replay is Replay.NONE:
+    if settings.link.llr is Replay.NONE:
         return
     for port in site.ports:
         if port in site.host_ports:
@@ -844,7 +833,7 @@ def _replay(site: SwitchSite) -> Iterator[Entity]:
             room=room,
             timeout=site.ticks(timeout_ns),
             ack_every=room // 8,
-            selective=settings.replay is Replay.SELECTIVE,
+            selective=settings.link.llr is Replay.SELECTIVE,
         )
 
 
@@ -852,24 +841,22 @@ def _replay(site: SwitchSite) -> Iterator[Entity]:
 
 
 def _marking(site: SwitchSite) -> Iterator[Entity]:
-    settings = site.settings
-    profiles = dict.fromkeys(sorted(settings.lossless), settings.ecn) | dict(settings.ecn_by_class)
+    curves = site.settings.ecn.curves(site.settings.lossless)
     for port in site.ports:
-        for priority, ecn in profiles.items():
-            if not ecn.enabled:
-                continue
+        for priority, curve in curves.items():
+            can_drop = isinstance(curve, ClassMarking) and curve.drop
             match: dict[str, Match] = {
                 "standard_metadata.egress_port": port,
                 "meta.priority": priority,
             }
-            least, most = site.queue_at(port, ecn.kmin), site.queue_at(port, ecn.kmax)
+            least, most = site.queue_at(port, curve.kmin), site.queue_at(port, curve.kmax)
             yield entry(
                 "ecn_profiles",
                 match,
-                "between_or_drop" if ecn.drop else "between",
+                "between_or_drop" if can_drop else "between",
                 queue_min=least,
                 queue_max=most,
-                gradient=gradient(least, most, ecn.pmax),
+                gradient=gradient(least, most, curve.pmax),
             )
 
 
@@ -878,24 +865,26 @@ def _marking(site: SwitchSite) -> Iterator[Entity]:
 
 def _schedule(site: SwitchSite) -> Iterator[Entity]:
     schedule = site.settings.schedule
-    quanta = thresholds.quanta(schedule.weights, site.settings.max_frame)
+    limits, port_limit = schedule.limits, schedule.port_limit
+    burst = 2 * site.settings.max_frame if schedule.burst is None else schedule.burst
+    quanta = thresholds.quanta(schedule.shares, site.settings.max_frame)
     for port in site.ports:
-        for priority in sorted(quanta.keys() | schedule.limits.keys()):
+        for priority in sorted(quanta.keys() | schedule.shape.keys()):
             yield entry(
                 "queue_schedules",
                 {"standard_metadata.egress_port": port, "meta.priority": priority},
                 "serve",
                 quantum=quanta.get(priority, 0),
-                rate=schedule.limits.get(priority, 0),
-                burst=schedule.burst,
+                rate=limits.get(priority, 0),
+                burst=burst,
             )
-        if schedule.port_limit and schedule.port_limit < site.link(port).rate_bps:
+        if 0 < port_limit < site.link(port).rate_bps:
             yield entry(
                 "port_shapers",
                 {"standard_metadata.egress_port": port},
                 "shape",
-                rate=schedule.port_limit,
-                burst=schedule.burst,
+                rate=port_limit,
+                burst=burst,
                 classes=_ALL_BUT_PAUSES,
             )
 
@@ -909,9 +898,8 @@ def _window_shift(site: SwitchSite) -> int:
 
 def _load(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
-    policies = {settings.lb.policy, *settings.lb.by_priority.values()}
     telemetry = settings.telemetry
-    if not policies & _LOAD_AWARE and not telemetry.share and not telemetry.by_hosts:
+    if settings.lb.policy not in _LOAD_AWARE and not telemetry.share and not telemetry.by_hosts:
         return
     shift = _window_shift(site)
     for port in site.ports:
@@ -938,7 +926,8 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     if not telemetry.share and not telemetry.by_hosts:
         yield default("int_hops", "NoAction")
     else:
-        yield default("int_hops", "be_hop", node_id=node_id(site.switch), link_mtu=telemetry.mtu)
+        mtu = 0xFFFF if telemetry.mtu is None else telemetry.mtu
+        yield default("int_hops", "be_hop", node_id=node_id(site.switch), link_mtu=mtu)
     if telemetry.by_hosts:
         for port in site.ports:
             yield entry(
@@ -958,7 +947,7 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
                 instructions=telemetry.instructions,
                 hop_words=telemetry.hop_words,
                 hops=telemetry.hops,
-                domain=telemetry.domain,
+                domain=0,
             )
             yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
     if telemetry.report_port is None:
@@ -981,8 +970,8 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
         src_mac=mac_bits(site.fabric.mac(site.switch)),
         dst_mac=0xFFFFFFFFFFFF,
         src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
-        dst_addr=int(IPv4Address(telemetry.collector)),
-        dst_port=telemetry.collector_port,
+        dst_addr=int(_COLLECTOR),
+        dst_port=_COLLECTOR_PORT,
     )
 
 

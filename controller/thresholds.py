@@ -18,13 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from controller.settings import (
-    LinkSpec,
-    LoadBalancing,
-    RoomError,
-    Settings,
-    SettingsError,
-)
+from controller.settings import LinkSpec, RoomError, Settings, SettingsError
+from params.load_balancing import LoadBalancing
 
 WIRE_OVERHEAD = 24
 SHORTEST_FRAME = 60
@@ -125,11 +120,11 @@ def pool(settings: Settings, headrooms: list[int], queues: int, lossy: int = 0) 
             f"{sum(headrooms):,}, which is what all of them need at once"
         )
     set_aside = shared + queues * buffer.reserved + lossy  # what these have to themselves
-    left = settings.buffer.size - set_aside
+    left = buffer.bytes - set_aside
     if left < settings.max_frame:
         enough = set_aside + 16 * settings.max_frame
         raise RoomError(
-            f"buffer.bytes: {settings.buffer.size:,} are too small: headroom and reserved bytes "
+            f"buffer.bytes: {buffer.bytes:,} are too small: headroom and reserved bytes "
             f"take {set_aside:,}; give it {enough:,} or more, or use shorter or slower links",
             enough,
         )
@@ -147,18 +142,16 @@ def quanta(weights: Mapping[int, int], max_frame: int) -> dict[int, int]:
 
 
 def load_window_ns(lb: LoadBalancing, links: list[LinkSpec], max_frame: int) -> float:
-    """The window over which load is measured, if none is given.
+    """The window over which load is measured.
 
     A quarter of the flowlet gap: a flow that rested for the gap, and may choose anew, must not take
     for a busy link what it has itself sent. But some frames of the slowest link: less would be full
     with one of them.
     """
-    if lb.load_window_ns is not None:
-        return lb.load_window_ns
     frame_ns = max((max_frame + WIRE_OVERHEAD) * 8 * _NS / link.rate_bps for link in links)
     return max(lb.flowlet_gap_ns / 4, 4 * frame_ns)
 
 
 def metric_age_ns(lb: LoadBalancing) -> int:
     """How long what was heard of a path counts: as long as a few flowlets stay away from it."""
-    return 10 * lb.flowlet_gap_ns if lb.metric_age_ns is None else lb.metric_age_ns
+    return 10 * lb.flowlet_gap_ns

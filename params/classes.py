@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, WrapValidator
 from pydantic_core import CoreSchema, core_schema
 
-CLASSES = 8
+from params.section import Section
 
-Queue = Annotated[int, Field(ge=0, lt=CLASSES)]
+PRIORITIES = range(8)
+LOSSLESS_PRIORITY = 3
+CONTROL_PRIORITY = 6
+PAUSE_PRIORITY = 7  # the queue that pause frames leave by, before all others
+# RoCE's, and the class selectors of RFC 2474; all others are best effort.
+DSCP_PRIORITIES = {8: 1, 16: 2, 26: LOSSLESS_PRIORITY, 32: 4, 40: 5, 48: CONTROL_PRIORITY}
+PCP_PRIORITIES = {pcp: min(pcp, CONTROL_PRIORITY) for pcp in PRIORITIES}
+
+Queue = Annotated[int, Field(ge=0, lt=len(PRIORITIES))]
 Priority = Annotated[int, Field(ge=0, le=6)]
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Pcp = Annotated[int, Field(ge=0, le=7)]
@@ -39,15 +47,15 @@ class ClassSet(Set[int]):
     def __init__(self, classes: Iterable[int] = ()) -> None:
         self.mask = 0
         for each in classes:
-            if not 0 <= each < CLASSES:
-                raise ValueError(f"there is no class {each}; they are 0 to {CLASSES - 1}")
+            if each not in PRIORITIES:
+                raise ValueError(f"there is no class {each}; they are 0 to {PRIORITIES[-1]}")
             self.mask |= 1 << each
 
     def __contains__(self, each: object) -> bool:
         return isinstance(each, int) and each >= 0 and bool(self.mask >> each & 1)
 
     def __iter__(self) -> Iterator[int]:
-        return (each for each in range(CLASSES) if self.mask >> each & 1)
+        return (each for each in PRIORITIES if self.mask >> each & 1)
 
     def __len__(self) -> int:
         return self.mask.bit_count()
@@ -74,3 +82,24 @@ class ClassSet(Set[int]):
             ),
             serialization=core_schema.plain_serializer_function_ser_schema(list),
         )
+
+
+class Classes(Section):
+    """What tells a packet's priority, which is its queue: 0 is best effort, 6 control."""
+
+    trust: Literal["dscp", "pcp"] = "dscp"
+    """Whose word counts: the DSCP's, or, where there is one, that of an 802.1Q tag's PCP."""
+    dscp: Annotated[dict[Dscp, Priority], ONCE] = {}
+    """Priorities by DSCP, besides 8: 1, 16: 2, 26: 3, 32: 4, 40: 5 and 48: 6; others are 0."""
+    pcp: Annotated[dict[Pcp, Priority], ONCE] = {}
+    """Priorities by PCP, where it differs from the PCP itself; 7 is 6 otherwise."""
+
+    @property
+    def by_dscp(self) -> dict[int, int]:
+        """Priorities by DSCP, the usual ones included; what is missing is best effort."""
+        return DSCP_PRIORITIES | self.dscp
+
+    @property
+    def by_pcp(self) -> dict[int, int]:
+        """Priorities by PCP, if tags are believed."""
+        return PCP_PRIORITIES | self.pcp if self.trust == "pcp" else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from params.classes import ByClass, ClassSet
 from params.section import Section
 from params.units import MOST_MEMORY, Size
 
@@ -47,7 +48,18 @@ class ClassMarking(Marking):
     """Whether packets that cannot be marked are dropped where others are (WRED)."""
 
 
-class Ecn(ClassMarking):
-    """Marking as a controller takes it."""
-
+class _CanMark(Section):
     enabled: bool = True
+    """Whether switches mark; only transport.cc does something about it."""
+
+
+class Ecn(Marking, _CanMark):
+    """Marking, by the length of the queue a packet leaves."""
+
+    classes: ByClass[ClassMarking] = {}
+    """By class: kmin, kmax, pmax and drop; without it lossless classes have these, others none."""
+
+    def curves(self, lossless: ClassSet) -> dict[int, Marking]:
+        """The curve of each class that is marked."""
+        own = {priority: self.classes[priority] for priority in sorted(self.classes)}
+        return {**dict.fromkeys(lossless, self), **own} if self.enabled else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Literal, get_args, get_origin
+from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
@@ -68,3 +68,7 @@ class Section(Strict):
     model_config = ConfigDict(
         frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True
     )
+
+    def but(self, **changes: Any) -> Self:
+        """The same with some values of its own changed, and checked."""
+        return type(self).model_validate({**dict(self), **changes}, by_name=True)

@@ -23,6 +23,7 @@ from controller import reports, settings, tables
 from lab.engines.sim import native as sim
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.results import conservation, outcome, result
+from params import classes, load_balancing
 from switch import dataplane, layout, native, records
 from switch.abi import AbiError, Declarations
 from switch.build import RUNTIME
@@ -299,8 +300,8 @@ def p4_enums() -> dict[str, dict[str, int]]:
 # Its numbers under another name in Python; under the same name they are found.
 OF_P4: dict[str, tuple[int, ...]] = {
     "INT_DOMAIN": (frames.INT_DOMAIN,),
-    "PRIORITY_CONTROL": (settings.PAUSE_PRIORITY, settings.USUAL.control_queue),
-    "PRIORITY_ROUTING": (settings.CONTROL_PRIORITY,),
+    "PRIORITY_CONTROL": (classes.PAUSE_PRIORITY, settings.USUAL.control_queue),
+    "PRIORITY_ROUTING": (classes.CONTROL_PRIORITY,),
     "PROTOCOL_UDP": (frames._UDP_PROTOCOL,),
     "UDP_PORT_INT": (frames.INT_PORT, reports._INT_PORT),
 }
@@ -308,7 +309,7 @@ OF_P4: dict[str, tuple[int, ...]] = {
 ENUMS_OF_P4: dict[str, dict[str, int] | None] = {
     "copy_t": None,
     "drop_reason_t": in_order(tables.DROP_REASONS),
-    "policy_t": in_order(policy.value for policy in settings.Policy),
+    "policy_t": in_order(policy.value for policy in load_balancing.Policy),
     "stuck_t": {"NO": 0, **{each.name: number for each, number in tables._REMEDIES.items()}},
 }
 
@@ -350,7 +351,7 @@ def nodes() -> list[tuple[str, ast.AST]]:
     ]
 
 
-_ROOMS = {"controller", "lab", "switch", "topologies", "traffic", "views"}
+_ROOMS = {"controller", "lab", "params", "switch", "topologies", "traffic", "views"}
 
 
 def named_numbers() -> Iterator[tuple[str, str, int]]:
@@ -392,7 +393,7 @@ def word_lists() -> Iterator[tuple[str, bool, list[str]]]:
 
 # Lists that have words of a table of C, and others.
 _OTHERS = [
-    ("controller/settings.py", ["none", "go-back-n", "selective"]),  # of links
+    ("params/link.py", ["none", "go-back-n", "selective"]),  # of links
     ("traffic/collectives/local.py", ["send", "receive", "work"]),
 ]
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from controller import Policy
 from lab.commands.options import make_out
 from lab.engines import RunOptions
 from lab.engines.sim.parts import threads_here
@@ -40,6 +39,7 @@ from lab.runs.run import (
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
+from params.load_balancing import Policy
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric

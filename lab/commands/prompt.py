@@ -27,15 +27,14 @@ from rich.table import Table
 
 from controller import (
     ControllerError,
-    Policy,
     Report,
     ReportError,
-    Telemetry,
     decode,
     read_plans,
     segments,
 )
 from controller.entities import Match, TableEntry
+from controller.settings import HopTelemetry
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.engine import EmulatedFabric
 from lab.engines.mininet.hands import Hands
@@ -49,6 +48,7 @@ from lab.runs.run import proved
 from lab.scenario.faults import drained_links
 from lab.scenario.keys import nearest
 from lab.scenario.translate import REPORT_PORT
+from params.load_balancing import Policy
 from params.quantity import duration, percent, size
 from topologies import Address, Link, Node, NodeKind
 
@@ -492,13 +492,13 @@ class LabPrompt(CLI):  # type: ignore[misc]
     def _telemetry(self) -> Iterator[None]:
         """Let every packet carry telemetry for a while."""
         before = self._emulation.settings.telemetry
-        self._install(replace(before, share=1.0, report_port=REPORT_PORT))
+        self._install(before.but(share=1, report_port=REPORT_PORT))
         try:
             yield
         finally:
             self._install(before)
 
-    def _install(self, telemetry: Telemetry) -> None:
+    def _install(self, telemetry: HopTelemetry) -> None:
         self._emulation.change(lambda s: replace(s, telemetry=telemetry))
 
     def _tell_way(self, report: Report, src: str, dst: str) -> None:

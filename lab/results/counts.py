@@ -16,9 +16,10 @@ import finsy as fy
 
 from controller import ControllerError, Target
 from controller.client import on_all, reading
-from controller.tables import DROP_REASONS, PRIORITIES, queue_index
+from controller.tables import DROP_REASONS, queue_index
 from lab.errors import RunError
 from lab.results.outcome import TRIES, PortCounts, SwitchCounts, Traffic
+from params.classes import PRIORITIES
 
 PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
 _BY_PORT = ("received", "sent", "marked")

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from controller import Remedy
 from controller.tables import SwitchSite, headroom_of, needed_headroom
 from lab.results.outcome import LOSSLESS_DISCARDS, SwitchCounts
 from lab.scenario.experiment import Experiment
+from params.pfc import Remedy
 from params.quantity import packets
 from topologies import Fabric, Node, NodeKind
 from traffic.endpoint import counted_at

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from controller.tables import PRIORITIES
 from lab.results.telemetry import Tally
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import Scenario
+from params.classes import PRIORITIES
 from params.quantity import number, size
 from topologies import Node
 from traffic.collectives import Timeline

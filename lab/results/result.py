@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from controller import Replay
 from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
@@ -30,6 +29,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Told, told
 from lab.scenario.model import Scenario
 from lab.scenario.translate import acks_may_be_lost
+from params.link import Replay
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER
 from traffic.endpoint import counted_at
@@ -484,8 +484,8 @@ def assemble(
         drops=_drops(experiment, outcome),
         ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
-        credits=_credits(experiment, outcome) if experiment.settings.credits.enabled else None,
-        llr=_llr(experiment, outcome) if experiment.settings.replay is not Replay.NONE else None,
+        credits=_credits(experiment, outcome) if experiment.settings.link.cbfc else None,
+        llr=_llr(experiment, outcome) if experiment.settings.link.llr is not Replay.NONE else None,
         trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
         roce=_roce(outcome, experiment.scenario),
         telemetry=_telemetry(outcome),

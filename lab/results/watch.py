@@ -19,9 +19,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from controller.tables import PRIORITIES, queue_index
+from controller.tables import queue_index
 from lab.results.counts import QUEUE_GATE, Reading, Wanted
 from lab.results.outcome import Gist, Note, PauseNote, Stock, SwitchCounts, Traffic
+from params.classes import PRIORITIES
 from topologies import Fabric, Link, Node
 
 _MOST_NOTES = 100_000

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from controller import LinkSpec, Settings
 from controller.segments import Path
-from controller.settings import CONTROL_PRIORITY, SettingsError
-from controller.tables import PRIORITIES, SwitchSite
+from controller.settings import SettingsError
+from controller.tables import SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario.model import Scenario, explained
 from lab.scenario.traffic import make_workload
@@ -26,7 +26,7 @@ from lab.scenario.translate import (
     slowed,
 )
 from lab.scenario.ways import Ends, Helm, Ways
-from params.classes import ClassSet
+from params.classes import CONTROL_PRIORITY, PRIORITIES, ClassSet
 from params.quantity import summed
 from topologies import Fabric, Link, Node
 from traffic.collectives import LocalTransfer, Paths, Schedule, TrafficError, local_part
@@ -115,9 +115,9 @@ class Experiment:
         } | scenario.link.slow
         try:
             for activity in workload.schedule.activities:
-                settings.classes.dscp_of(activity.priority)
+                settings.dscp_of(activity.priority)
             if _uses_control(scenario):
-                settings.classes.dscp_of(CONTROL_PRIORITY)
+                settings.dscp_of(CONTROL_PRIORITY)
         except SettingsError as error:
             raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
         return cls(scenario, slowed(fabric, settings, shares), settings, workload)
@@ -372,7 +372,7 @@ class Experiment:
             priority=activity.priority,
             rate_bps=rate_bps,
             base_rtt_ns=rtt_ns,
-            dscp=self.settings.classes.dscp_of(activity.priority),
+            dscp=self.settings.dscp_of(activity.priority),
             control_dscp=self._control_dscp,
             ecn_capable=activity.ecn_capable,
             port=port,
@@ -420,7 +420,7 @@ class Experiment:
         """What takes adapters' own packets to the control class, if any of them is to go there."""
         if not _uses_control(self.scenario):
             return None
-        return self.settings.classes.dscp_of(CONTROL_PRIORITY)
+        return self.settings.dscp_of(CONTROL_PRIORITY)
 
     def _end(self, part: LocalTransfer) -> int | None:
         """The queue pair's end that a transfer is at."""

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controller import Policy
 from lab.errors import LabError
 from lab.scenario.keys import nearest
 from lab.scenario.model import Fault, Scenario
+from params.load_balancing import Policy
 from topologies import Fabric, Link
 
 _ACTIONS = {"fail": "down", "mend": "up", "drain": "drain", "undrain": "undrain"}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.settings import Buffer, SettingsError
+from controller.settings import SettingsError
 from controller.tables import SwitchSite, headroom_of, pool_of, xon_of
 from lab.errors import ScenarioError
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
+from params.buffer import Buffer
 from topologies import Fabric
 
 
@@ -43,10 +44,10 @@ class Memory:
     def threshold(self, priority: int, held: float) -> float:
         """What a queue of a class may hold while so much of the pool is taken: p4src/buffer.p4."""
         told, free = self.buffer, max(0.0, self.pool - held)
-        alpha, most, reserved = told.alpha, told.most, told.reserved
+        alpha, most, reserved = told.alpha, told.static, told.reserved
         if priority not in self.lossless:
             alpha = told.alpha if told.lossy_alpha is None else told.lossy_alpha
-            most = told.most if told.lossy_most is None else told.lossy_most
+            most = told.static if told.lossy_static is None else told.lossy_static
             reserved = told.lossy_reserved
         return reserved + min(free, alpha * free if most is None else most)
 

@@ -7,7 +7,6 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 from __future__ import annotations
 
 from functools import cache
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,21 +21,27 @@ from pydantic import (
     model_validator,
 )
 
-from controller import Policy, Remedy, Replay
 from controller.asics import ASICS
-from controller.settings import CONTROL_PRIORITY
 from lab.errors import ScenarioError
 from lab.scenario.controls import CongestionControl, with_controls
 from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.questions import Question
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
-from params.classes import ONCE, ByClass, ClassSet, Dscp, Pcp, Priority
-from params.marking import ClassMarking, Marking
+from params.access import Rule
+from params.buffer import Buffer
+from params.classes import Classes
+from params.link import LinkLevel, Replay
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from params.rates import Gbps, LinkGbps, bps
+from params.schedule import Schedule
 from params.section import Section
-from params.shares import Alpha, Share
-from params.units import MOST_MEMORY, DurationNs, Size
+from params.shares import Share
+from params.telemetry import Telemetry
+from params.trim import Trim
+from params.units import DurationNs, Size
 from topologies import (
     Fabric,
     IpVersion,
@@ -224,7 +229,7 @@ TOPOLOGIES: dict[str, type[Section]] = {
 Topology = LeafSpine | FatTree | Rail | Dragonfly | Planes | DualTor | TwoFabrics | File
 
 
-class LinkSettings(Section):
+class _Cables(Section):
     """Cables; those between switches are like those to hosts unless they are given."""
 
     rate_gbps: LinkGbps = 100
@@ -241,42 +246,10 @@ class LinkSettings(Section):
     """The path MTU: payload bytes in a packet."""
     slow: dict[str, Annotated[float, Field(ge=0.001, le=1)]] = {}
     """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
-    llr: Replay = Replay.NONE
-    """LLR: links between switches send again what they lost, alone (selective, which true means) or
-    with all that followed it (go-back-n), which costs a round trip of the link for each."""
-    cbfc: bool = False
-    """Whether pfc.priorities go by credits, on all links, and nobody is paused: CBFC."""
-    credit: Size | None = Field(default=None, ge=1, le=2**31 - 1)
-    """What each of these classes has of a switch's buffer at every port; without it what the port's
-    link needs."""
 
 
-class BufferSettings(Section):
-    """A switch's memory, shared by its ports."""
-
-    bytes: Size = Field(default=4_000_000, ge=1, le=MOST_MEMORY)
-    """How much there is, headroom included."""
-    alpha: Alpha = 0.125
-    """The share of what is free that one queue may take; a power of two."""
-    lossy_alpha: Alpha | None = None
-    """The same for classes that may lose, if it differs."""
-    static: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
-    """What one queue may take of the shared buffer, however much is free: instead of alpha."""
-    lossy_static: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
-    """The same for classes that may lose, if it differs."""
-    reserved: Size = Field(default=0, ge=0, le=MOST_MEMORY)
-    """What each lossless class has to itself at every port, beside what is shared."""
-    lossy_reserved: Size = Field(default=0, ge=0, le=MOST_MEMORY)
-    """What each other class has to itself at every port it leaves by."""
-    headroom_pool: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
-    """What ports share for their headroom; without it each has its own, which always suffices."""
-    cell: Size = Field(default=1, ge=1, le=4096)
-    """Memory is taken in so many bytes: a packet counts as whole cells."""
-    follow_rate: bool = False
-    """Whether trim.threshold and ecn's kmin and kmax are less at links of less than the usual rate,
-    for the same time; of one that has become slow the controller hears by reroute_ns."""
-    profile: Literal["tomahawk-like", "tomahawk4-like"] | None = None
-    """A chip whose buffer this is to be like, where no key says otherwise: controller/asics.py."""
+class LinkSettings(LinkLevel, _Cables):
+    """Cables, and what their ends do about losses."""
 
 
 # One rate or those of some; what is wrong with it is told of what it looks like alone.
@@ -285,138 +258,6 @@ GbpsOfHosts = Annotated[
     Annotated[Gbps, Tag(_ONE)] | Annotated[dict[str, Gbps], Tag(_EACH)],
     Discriminator(lambda value: _EACH if isinstance(value, dict) else _ONE),
 ]
-Weight = Annotated[int, Field(ge=1, le=10_000)]
-
-
-class TrimSettings(Section):
-    """Trimming: where there is no room for a packet, its headers go on alone and say so."""
-
-    enabled: bool = False
-    """Whether switches cut what they would drop; only classes that are not paused are cut."""
-    classes: ClassSet = ClassSet((3,))
-    """The classes whose packets are cut."""
-    size: Size = Field(default=64, ge=58, le=1024)
-    """What is left of a frame, from Ethernet on: at least IP, UDP and 16 bytes (SONiC: 128)."""
-    priority: Priority = 5
-    """The class of what was cut; under schedule it has a share like any other."""
-    dscp: Dscp = 41
-    """The DSCP of what was cut,"""
-    last_hop_dscp: Dscp = 42
-    """and of what was cut at the port to its receiver, which more ways would not have helped."""
-    reserved: Size = Field(default=20_000, ge=0, le=MOST_MEMORY)
-    """What cut packets have to themselves at every port; where that is full nothing is cut."""
-    threshold: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
-    """The queue above which packets are cut; without it what the buffer grants the class."""
-
-
-class PfcSettings(Section):
-    """Priority flow control, for RoCEv2's priority or several."""
-
-    enabled: bool = True
-    """Whether switches pause whoever fills them, so that nothing is lost."""
-    priorities: ClassSet = ClassSet((3,))
-    """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
-    headroom: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
-    """Memory a port has for what arrives after a pause; without it what its link needs."""
-    xon: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
-    """The queue at which pauses end; with xon_gap too, the least that XON can be."""
-    xon_gap: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
-    """How far a queue must sink below XOFF to resume; without it, and without xon, two frames."""
-    xon_follows: bool = False
-    """Whether XON moves with the threshold while a pause lasts, or stays where it began."""
-    response_ns: DurationNs = Field(default=4000, ge=0, le=10**9)
-    """How long senders may take to obey; headroom allows for it."""
-    asymmetric: bool = False
-    """Whether hosts may pause every class, though only lossless ones are ever paused for them."""
-    watchdog_ns: DurationNs = Field(default=200_000_000, ge=0, le=10**12)
-    """A paused queue from which nothing leaves for so long is stuck (SONiC: 200 ms); 0: never."""
-    watchdog_restore_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
-    """It is stuck until no pause frame came for so long, and none is in force any more; without it
-    as long as watchdog_ns."""
-    watchdog_poll_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
-    """How often paused queues are looked at; without it four times in the shorter of the two."""
-    watchdog_action: Remedy = Remedy.DROP
-    """What becomes of what is in a stuck queue: drop, forward (deaf to pauses), or alert only."""
-
-    @model_validator(mode="after")
-    def _check(self) -> PfcSettings:
-        poll, shorter = self.watchdog_poll_ns, self.watchdog_restore_ns or self.watchdog_ns
-        shorter = min(shorter, self.watchdog_ns)
-        if poll and self.watchdog_ns and poll > shorter:
-            raise ValueError(
-                f"a watchdog that looks every {poll:,} ns does not see what lasts for {shorter:,}: "
-                "give watchdog_poll_ns no more than watchdog_ns and watchdog_restore_ns"
-            )
-        return self
-
-
-class ClassSettings(Section):
-    """What tells a packet's priority, which is its queue: 0 is best effort, 6 control."""
-
-    trust: Literal["dscp", "pcp"] = "dscp"
-    """Whose word counts: the DSCP's, or, where there is one, that of an 802.1Q tag's PCP."""
-    dscp: Annotated[dict[Dscp, Priority], ONCE] = {}
-    """Priorities by DSCP, besides 8: 1, 16: 2, 26: 3, 32: 4, 40: 5 and 48: 6; others are 0."""
-    pcp: Annotated[dict[Pcp, Priority], ONCE] = {}
-    """Priorities by PCP, where it differs from the PCP itself; 7 is 6 otherwise."""
-
-
-class _CanMark(Section):
-    enabled: bool = True
-    """Whether switches mark; only transport.cc does something about it."""
-
-
-class EcnSettings(Marking, _CanMark):
-    """Marking, by the length of the queue a packet leaves."""
-
-    classes: ByClass[ClassMarking] = {}
-    """By class: kmin, kmax, pmax and drop; without it lossless classes have these, others none."""
-
-
-class ScheduleSettings(Section):
-    """In which order switches serve a port's classes; adapters let theirs take turns by packet."""
-
-    kind: Literal["strict", "dwrr", "ets"] = "strict"
-    """strict: 6 first; dwrr: 0 to 5 by weight; ets: those with a weight share what others leave."""
-    weights: ByClass[Weight] = {}
-    """By class: its share of the link, in bytes of the wire; with dwrr 1 if not given."""
-    strict: ClassSet = ClassSet()
-    """Which classes go before all with a weight (ets): a reminder, as all without one do."""
-    shape: ByClass[Gbps] = {}
-    """By class: the most it may send, in Gb/s, on every port."""
-    port_gbps: Gbps | None = None
-    """The most that a port of switches may send, all classes together but for pause frames."""
-    burst: Size | None = Field(default=None, ge=0, le=2**31)
-    """What may exceed shape or port_gbps at once; without it two frames, 0 spaces evenly."""
-
-    @model_validator(mode="after")
-    def _check(self) -> ScheduleSettings:
-        if self.kind == "strict" and (self.weights or self.strict):
-            raise ValueError("weights and strict are for kind ets or dwrr: give a kind")
-        if self.kind == "ets" and not self.weights:
-            raise ValueError("ets needs weights, such as {0: 50, 3: 50}")
-        if self.kind == "dwrr" and self.strict:
-            raise ValueError("strict classes beside weighted ones are kind ets")
-        both = sorted(self.strict & self.weights.keys())
-        if both:
-            raise ValueError(f"class {both[0]} is strict and has a weight: choose")
-        return self
-
-    @property
-    def shares(self) -> dict[int, int]:
-        """The weights of all classes that have one."""
-        usual = dict.fromkeys(range(CONTROL_PRIORITY), 1) if self.kind == "dwrr" else {}
-        return usual | self.weights
-
-
-class LoadBalancing(Section):
-    """How a switch chooses among equally good next hops."""
-
-    policy: Policy = Policy.ECMP
-    """ecmp, flowlet, dlb, conga, spray, adaptive, drill or structured: p4src/path.p4 says what each
-    does."""
-    flowlet_gap_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
-    """How long a flow must rest before it may take another path."""
 
 
 @with_controls
@@ -517,38 +358,6 @@ class TransportSettings(Section):
         return self
 
 
-class AccessRule(Section):
-    """A rule of the access list; what it leaves out matches anything."""
-
-    allow: bool
-    """Whether packets it matches may pass; those that may not are dropped."""
-    src: str | None = None
-    """From whom: a host, such as h1, or a prefix, such as 10.0.1.0/24 or fd00:0:0:1::/64."""
-    dst: str | None = None
-    """To whom, likewise."""
-    protocol: int | None = Field(default=None, ge=0, le=255)
-    """What IPv4 calls the protocol and IPv6 the next header: 17 is UDP, and so RoCEv2."""
-    src_port: int | None = Field(default=None, ge=0, lt=1 << 16)
-    """The UDP or TCP port it comes from."""
-    dst_port: int | None = Field(default=None, ge=0, lt=1 << 16)
-    """The port it goes to; 4791 is RoCEv2's."""
-
-    @field_validator("src", "dst")
-    @classmethod
-    def _is_host_or_prefix(cls, told: str | None) -> str | None:
-        if told is not None and not told.startswith("h"):
-            try:
-                ip_network(told)
-            except ValueError as error:
-                raise ValueError(f"{error}; write a host, h1, or a prefix, 10.0.1.0/24") from None
-        return told
-
-    @property
-    def hosts(self) -> list[str]:
-        """The hosts it names."""
-        return [told for told in (self.src, self.dst) if told is not None and told[0] == "h"]
-
-
 class LossSettings(Section):
     """Data packets lost at random where they arrive."""
 
@@ -556,15 +365,6 @@ class LossSettings(Section):
     """The probability that a packet is lost."""
     links: tuple[str, ...] = ()
     """Where, both ways; without names on the last link to each host: every packet once."""
-
-
-class TelemetrySettings(Section):
-    """In-band telemetry: some packets carry what every hop says of them."""
-
-    share: Share = 0
-    """The share of packets that do; what they carried is reported, and summed up in the result."""
-    mtu: Size | None = Field(default=None, ge=64, le=0xFFFF)
-    """The IP packet telemetry may not exceed: hops without room say so; without it all have."""
 
 
 class MeasureSettings(Section):
@@ -734,17 +534,17 @@ class Scenario(Section):
     """Which switches and hosts there are, and how they are cabled."""
     link: LinkSettings = LinkSettings()
     """What cables are like."""
-    buffer: BufferSettings = BufferSettings()
+    buffer: Buffer = Buffer()
     """What memory switches have."""
-    trim: TrimSettings = TrimSettings()
+    trim: Trim = Trim()
     """Trimming: headers instead of losses."""
-    pfc: PfcSettings = PfcSettings()
+    pfc: Pfc = Pfc()
     """Priority flow control: pause frames instead of losses."""
-    ecn: EcnSettings = EcnSettings()
+    ecn: Ecn = Ecn()
     """Explicit congestion notification: marks instead of losses."""
-    classes: ClassSettings = ClassSettings()
+    classes: Classes = Classes()
     """Traffic classes: which priority a packet has."""
-    schedule: ScheduleSettings = ScheduleSettings()
+    schedule: Schedule = Schedule()
     """Scheduling: which class a port serves next, and how fast."""
     lb: LoadBalancing = LoadBalancing()
     """Load balancing: which of several ways a packet takes."""
@@ -758,11 +558,11 @@ class Scenario(Section):
     """Tenants' networks."""
     segments: SegmentSettings = SegmentSettings()
     """Steering by micro-segments."""
-    access: tuple[AccessRule, ...] = ()
+    access: tuple[Rule, ...] = ()
     """The access list of all switches: of its rules the first that matches a packet wins."""
     loss: LossSettings = LossSettings()
     """Packets lost as a bad cable loses them."""
-    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), alias="int")
+    telemetry: Telemetry = Field(default=Telemetry(), alias="int")
     """In-band network telemetry (INT)."""
     measures: MeasureSettings = MeasureSettings()
     """What is kept of a run: time series, messages, telemetry, captures."""

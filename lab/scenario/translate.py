@@ -9,37 +9,23 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from controller import (
-    Buffer,
-    Ecn,
+    HopTelemetry,
     LinkSpec,
-    LoadBalancing,
     Loss,
-    Pfc,
-    Policy,
-    Rule,
     Settings,
+    SettingsError,
     Steering,
-    Telemetry,
-    Trim,
-    Watchdog,
     thresholds,
 )
 from controller.segments import overhead
-from controller.settings import (
-    CONTROL_PRIORITY,
-    DSCP_PRIORITIES,
-    PCP_PRIORITIES,
-    Classes,
-    Credits,
-    Replay,
-    Schedule,
-    SettingsError,
-)
 from controller.tenants import HEADERS_BYTES
 from controller.thresholds import headroom
 from lab.scenario.controls import values_of
-from lab.scenario.model import Fault, PfcSettings, Scenario
-from params.classes import ClassSet
+from lab.scenario.model import Fault, Scenario
+from params.access import Rule
+from params.classes import CONTROL_PRIORITY, ClassSet
+from params.link import Replay
+from params.load_balancing import Policy
 from params.rates import bps
 from topologies import Fabric, Link, NodeKind
 from topologies.fabric import MAX_PORT, Speed
@@ -61,15 +47,14 @@ _BY_HASH = {Policy.ECMP, Policy.STRUCTURED}
 
 def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
     """What a controller needs to know besides the graph."""
+    _check_classes(scenario)
     link = scenario.link
     host = LinkSpec(bps(link.rate_gbps), link.delay_ns)
-    pfc = scenario.pfc
     reports = scenario.telemetry.share and scenario.measures.telemetry
-    telemetry = Telemetry(
-        share=scenario.telemetry.share,
+    telemetry = HopTelemetry(
+        **dict(scenario.telemetry),
         hops=max(1, fabric.longest_way - 1),  # the last takes all of it off
         report_port=REPORT_PORT if reports else None,
-        mtu=0xFFFF if scenario.telemetry.mtu is None else scenario.telemetry.mtu,
         by_hosts=scenario.transport.control.hears_telemetry,
     )
     max_frame = link.mtu + _most_headers_bytes(scenario, telemetry)
@@ -86,30 +71,15 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
             delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
         ),
         max_frame=max_frame,
-        buffer=_buffer(scenario),
-        trim=_trim(scenario),
-        credits=Credits(link.cbfc, link.credit, pfc.response_ns),
-        replay=link.llr,
-        pfc=Pfc(
-            enabled=pfc.enabled and not link.cbfc,
-            xon=pfc.xon,
-            xon_gap=pfc.xon_gap,
-            xon_follows=pfc.xon_follows,
-            headroom=pfc.headroom,
-            response_ns=pfc.response_ns,
-            asymmetric=pfc.asymmetric,
-            watchdog=_watchdog(pfc),
-        ),
-        lossless=pfc.priorities,
-        ecn=Ecn(**scenario.ecn.model_dump(exclude={"classes"})),
-        ecn_by_class=_ecn_by_class(scenario),
-        classes=_classes(scenario),
-        schedule=_schedule(scenario, max_frame),
-        lb=LoadBalancing(
-            policy=scenario.lb.policy,
-            flowlet_gap_ns=scenario.lb.flowlet_gap_ns,
-            entropy_bits=scenario.transport.entropies.bit_length() - 1,
-        ),
+        link=link,
+        buffer=scenario.buffer,
+        trim=scenario.trim,
+        pfc=scenario.pfc,
+        ecn=scenario.ecn,
+        classes=scenario.classes,
+        schedule=scenario.schedule,
+        lb=scenario.lb,
+        entropy_bits=scenario.transport.entropies.bit_length() - 1,
         telemetry=telemetry,
         losses=losses_of(scenario, fabric),
         tenants={
@@ -149,11 +119,11 @@ def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
             by_plane[fabric.plane_of(leaf)][host.name] = str(ip_network(address))
     rules = []
     for rule in scenario.access:
-        told = rule.model_dump()
+        ends = {end: told for end in ("src", "dst") if (told := getattr(rule, end)) is not None}
         for addresses in by_plane:
             if all(host in addresses for host in rule.hosts):
-                ends = {end: addresses.get(told[end], told[end]) for end in ("src", "dst")}
-                rules.append(Rule(**told | ends))
+                found = {end: addresses.get(told, told) for end, told in ends.items()}
+                rules.append(rule.but(**found))
     return tuple(dict.fromkeys(rules))
 
 
@@ -188,42 +158,6 @@ def _most_carrier_bytes(scenario: Scenario, fabric: Fabric) -> int:
     return overhead(max(fabric.longest_way, *told, 1))
 
 
-def _watchdog(pfc: PfcSettings) -> Watchdog | None:
-    """When a queue is stuck."""
-    if not pfc.watchdog_ns:
-        return None
-    return Watchdog(
-        detect_ns=pfc.watchdog_ns,
-        restore_ns=pfc.watchdog_restore_ns or pfc.watchdog_ns,
-        poll_ns=pfc.watchdog_poll_ns,
-        remedy=pfc.watchdog_action,
-    )
-
-
-def _buffer(scenario: Scenario) -> Buffer:
-    told = scenario.buffer
-    return Buffer(
-        size=told.bytes,
-        alpha=told.alpha,
-        lossy_alpha=told.lossy_alpha,
-        most=told.static,
-        lossy_most=told.lossy_static,
-        reserved=told.reserved,
-        lossy_reserved=told.lossy_reserved,
-        headroom_pool=told.headroom_pool,
-        follow_rate=told.follow_rate,
-        cell=told.cell,
-    )
-
-
-def _classes(scenario: Scenario) -> Classes:
-    told = scenario.classes
-    believed = PCP_PRIORITIES | told.pcp if told.trust == "pcp" else {}
-    trim = scenario.trim
-    cut = dict.fromkeys((trim.dscp, trim.last_hop_dscp), trim.priority) if trim.enabled else {}
-    return Classes({**DSCP_PRIORITIES, **told.dscp, **cut}, believed)
-
-
 def lossless_classes(scenario: Scenario) -> ClassSet:
     """The priorities that lose nothing, because their senders are paused or go by credits."""
     return scenario.pfc.priorities if scenario.pfc.enabled or scenario.link.cbfc else ClassSet()
@@ -236,62 +170,34 @@ def acks_may_be_lost(scenario: Scenario) -> bool:
     return in_control and bool(lossless) and CONTROL_PRIORITY not in lossless
 
 
-def _trim(scenario: Scenario) -> Trim:
+def _check_classes(scenario: Scenario) -> None:
+    """What is cut, or dropped early, may not be lossless, and tells itself from others."""
     told = scenario.trim
-    if not told.enabled:
-        return Trim()
     paused = lossless_classes(scenario)
-    for priority in (*told.classes, told.priority):
+    for priority in (*told.cut, told.priority) if told.enabled else ():
         if priority in paused:
             raise SettingsError(
                 f"trim: class {priority} is paused, or has credits, before it loses anything, and "
                 "is never cut; set pfc.enabled=false and link.cbfc=false, or take it out of "
                 "pfc.priorities"
             )
-    if told.priority in told.classes:
+    if told.priority in told.cut:
         raise SettingsError(
             f"trim.priority: class {told.priority} is cut itself; what was cut goes on in another"
         )
-    taken = {**DSCP_PRIORITIES, **scenario.classes.dscp}
+    taken = scenario.classes.by_dscp
     for key, dscp in (("dscp", told.dscp), ("last_hop_dscp", told.last_hop_dscp)):
-        if taken.get(dscp, told.priority) != told.priority:
+        if told.enabled and taken.get(dscp, told.priority) != told.priority:
             raise SettingsError(
                 f"trim.{key}: DSCP {dscp} is that of class {taken[dscp]}; take one that leads "
                 "nowhere yet"
             )
-    return Trim(
-        classes=told.classes,
-        size=told.size,
-        priority=told.priority,
-        dscp=told.dscp,
-        last_hop_dscp=told.last_hop_dscp,
-        reserved=told.reserved,
-        threshold=told.threshold,
-    )
-
-
-def _ecn_by_class(scenario: Scenario) -> dict[int, Ecn]:
-    profiles = {
-        priority: Ecn(enabled=scenario.ecn.enabled, **profile.model_dump())
-        for priority, profile in sorted(scenario.ecn.classes.items())
-    }
-    for priority, profile in profiles.items():
-        if profile.drop and priority in lossless_classes(scenario):
+    for priority, curve in scenario.ecn.classes.items():
+        if curve.drop and priority in paused:
             raise SettingsError(
                 f"ecn.classes.{priority}.drop: class {priority} must not lose anything; leave it "
                 "out there, or take the class out of pfc.priorities"
             )
-    return profiles
-
-
-def _schedule(scenario: Scenario, max_frame: int) -> Schedule:
-    told = scenario.schedule
-    return Schedule(
-        weights=told.shares,
-        limits={priority: bps(gbps) for priority, gbps in told.shape.items()},
-        port_limit=None if told.port_gbps is None else bps(told.port_gbps),
-        burst=2 * max_frame if told.burst is None else told.burst,
-    )
 
 
 def data_headers_bytes(scenario: Scenario) -> int:
@@ -299,7 +205,7 @@ def data_headers_bytes(scenario: Scenario) -> int:
     return IP_BYTES[scenario.link.ip] + _ROCE_BYTES
 
 
-def _most_headers_bytes(scenario: Scenario, telemetry: Telemetry) -> int:
+def _most_headers_bytes(scenario: Scenario, telemetry: HopTelemetry) -> int:
     """What a frame can have besides its payload, whatever is switched on."""
     packet = {
         TransportKind.ROCE: _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
@@ -392,7 +298,7 @@ def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -
         return {}
     xoff = scenario.transport.receive_buffer
     pfc = scenario.pfc
-    priorities = dict.fromkeys(range(64), 0) | dict(_classes(scenario).dscp)
+    priorities = dict.fromkeys(range(64), 0) | scenario.classes.by_dscp | scenario.trim.told_by
     back = min((f.share or 1.0 for f in scenario.faults if _slows_up(f, host)), default=1.0)
     after = headroom(cable, max_frame, pfc.response_ns, 1, back) if pfc.enabled else 0
     return {

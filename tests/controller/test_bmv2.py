@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from controller import LoadBalancing, Policy, Rule, Settings, Target, Telemetry, switch_plans
+from controller import Settings, Target, switch_plans
 from controller.client import connected, reconcile
+from controller.settings import HopTelemetry
+from params.access import Rule
+from params.load_balancing import LoadBalancing, Policy
 from tests.controller.conftest import asynchronous
 from tests.waiting import LONG_S
 from topologies import leaf_spine
@@ -20,8 +23,8 @@ BMV2 = shutil.which("simple_switch_grpc")
 SETTINGS = Settings(
     tick_ns=1.0,
     control_queue=0,
-    lb=LoadBalancing(Policy.CONGA),
-    telemetry=Telemetry(share=0.5, drop_share=0.5, report_port=1),
+    lb=LoadBalancing(policy=Policy.CONGA),
+    telemetry=HopTelemetry(share=0.5, drop_share=0.5, report_port=1),
     tenants={"h1": 1, "h2": 1},
     rules=(Rule(allow=False, dst_port=9),),
 )

@@ -14,20 +14,12 @@ from finsy import p4client
 from finsy.log import LOGGER
 from finsy.proto import p4r, p4r_grpc
 
-from controller import (
-    ControllerError,
-    LoadBalancing,
-    Policy,
-    Settings,
-    Telemetry,
-    Tls,
-    client,
-    install,
-    switch_plans,
-)
+from controller import ControllerError, Settings, Tls, client, install, switch_plans
 from controller.client import ANSWER_S, connected, read_plan, reading, reconcile
 from controller.entities import SwitchPlan, entry
+from controller.settings import HopTelemetry
 from controller.wire import canonical
+from params.load_balancing import LoadBalancing, Policy
 from switch import host as switch_host
 from tests.controller.conftest import asynchronous, switches, targets_of
 from tests.waiting import LONG_S
@@ -35,8 +27,8 @@ from topologies import leaf_spine
 
 Program = tuple[Path, Path]
 EVERYTHING = Settings(
-    lb=LoadBalancing(Policy.CONGA),
-    telemetry=Telemetry(share=0.5, drop_share=0.5, report_port=1),
+    lb=LoadBalancing(policy=Policy.CONGA),
+    telemetry=HopTelemetry(share=0.5, drop_share=0.5, report_port=1),
     tenants={"h1": 1, "h2": 2},
 )
 

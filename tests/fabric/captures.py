@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from controller import thresholds
 from controller.reports import Report, decode
-from controller.settings import LOSSLESS_PRIORITY
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import REPORT_PORT
+from params.classes import LOSSLESS_PRIORITY
 from topologies import Node, NodeKind
 
 _MAGIC_NS = 0xA1B23C4D

@@ -18,8 +18,9 @@ import sys
 from dataclasses import replace
 from ipaddress import IPv6Address
 
-from controller import Ecn, Settings, Steering
+from controller import Settings, Steering
 from controller import segments as sr
+from params.marking import Ecn
 from tests.fabric.testbed import Testbed, ipv6_frame
 from tests.veths import NO_KERNEL, bring_up, run
 from tests.waiting import SLOWNESS

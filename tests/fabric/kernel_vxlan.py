@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from controller import Ecn, Settings
+from controller import Settings
+from params.marking import Ecn
 from switch.capture import Capture
 from tests.fabric.testbed import Testbed
 from tests.veths import NO_KERNEL, bring_up, run, veth

@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from controller import Ecn, Settings, Target, install, switch_plans
+from controller import Settings, Target, install, switch_plans
 from lab.machine import program, tools
+from params.marking import Ecn
 from switch.shims import write_shims
 from tests.fabric.testbed import ecn_of, ipv4_frame
 from tests.veths import run, veth

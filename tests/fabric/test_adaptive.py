@@ -13,7 +13,10 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, routes_of, switch_plan
+from controller import Settings, routes_of, switch_plan
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.network import Switch
 from tests.fabric.test_groups import assert_as_by_chance, three_tiers
 from tests.fabric.testbed import ipv4_frame
@@ -35,7 +38,7 @@ def leaf(policy: Policy, ways: int, seed: int) -> tuple[Switch, list[int]]:
         max_frame=1100,
         pfc=Pfc(enabled=False),
         ecn=Ecn(enabled=False),
-        lb=LoadBalancing(policy),
+        lb=LoadBalancing(policy=policy),
     )
     switch.tell(switch_plan(fabric, LEAF, routes_of(fabric)[LEAF], settings))
     return switch, sorted(fabric.ports(LEAF))[1:]

@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from controller import Buffer, Ecn, Loss, Pfc, Rule, Settings
+from controller import Loss, Settings
 from controller.tables import DROP_REASONS, SwitchSite, pool_of
+from params.access import Rule
+from params.buffer import Buffer
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.testbed import Testbed, ipv4_frame
 from topologies import leaf_spine
 
@@ -76,7 +80,7 @@ def test_no_bytes_whatever_upset_the_accounts() -> None:
 
 
 def test_lossy_traffic_gets_its_share_of_the_pool_and_no_more() -> None:
-    settings = replace(PLAIN, buffer=Buffer(1_000_000, 1 / 4), pfc=Pfc(enabled=False))
+    settings = replace(PLAIN, buffer=Buffer(bytes=1_000_000, alpha=1 / 4), pfc=Pfc(enabled=False))
     bed = build(settings)
     leaf = bed.switch("leaf1")
     pool = pool_of(SwitchSite(bed.fabric, bed.node("leaf1"), settings))
@@ -94,7 +98,7 @@ def test_lossy_traffic_gets_its_share_of_the_pool_and_no_more() -> None:
 
 
 def test_a_queue_takes_no_more_than_is_free_whatever_alpha() -> None:
-    settings = replace(PLAIN, buffer=Buffer(20_500, 8), pfc=Pfc(enabled=False))
+    settings = replace(PLAIN, buffer=Buffer(bytes=20_500, alpha=8), pfc=Pfc(enabled=False))
     bed = build(settings)
     # The first fills the pool but for 1,500 bytes; of those alpha allows the second eight times.
     for receiver in ("h2", "h3"):

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Punt, Replay, Settings
+from controller import Punt, Settings
 from controller import segments as sr
-from controller.settings import Credits
 from controller.tables import control_port
-from params.classes import ClassSet
+from params.link import LinkLevel, Replay
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.test_conga import with_header
 from tests.fabric.test_credits import ASK, GRANT, answer, numbered, word
 from tests.fabric.test_forged import with_shim
@@ -37,12 +39,12 @@ BETWEEN_SWITCHES = {b"\x88\xb5": 8, b"\x88\xb6": 6}
 ANSWER = b"\x88\xb6\x02"
 WORLDS: dict[str, tuple[IpVersion, Settings]] = {
     "plain": (4, PLAIN),
-    "ipv6": (6, replace(PLAIN, lb=LoadBalancing(Policy.CONGA))),
-    "segments": (6, replace(PLAIN, segments=True, lb=LoadBalancing(Policy.FLOWLET))),
+    "ipv6": (6, replace(PLAIN, lb=LoadBalancing(policy=Policy.CONGA))),
+    "segments": (6, replace(PLAIN, segments=True, lb=LoadBalancing(policy=Policy.FLOWLET))),
     "segments-of-ipv4": (4, replace(PLAIN, segments=True)),
-    "credits": (4, replace(PLAIN, credits=Credits(enabled=True))),
-    "retry": (6, replace(PLAIN, replay=Replay.SELECTIVE)),
-    "lossy": (4, replace(PLAIN, pfc=Pfc(enabled=False), lossless=ClassSet())),
+    "credits": (4, replace(PLAIN, link=LinkLevel(cbfc=True))),
+    "retry": (6, replace(PLAIN, link=LinkLevel(llr=Replay.SELECTIVE))),
+    "lossy": (4, replace(PLAIN, pfc=Pfc(enabled=False, priorities=()))),
     "bgp": (4, replace(PLAIN, max_frame=1600, punt=Punt(every_ns=10_000, burst=BURST))),
 }
 TENANTS = {"h1": 1, "h3": 1, "h2": 2, "h4": 2}

@@ -14,12 +14,15 @@ from fractions import Fraction
 
 import pytest
 
-from controller import Buffer, Ecn, LinkSpec, Pfc, Settings, SettingsError, routes_of, switch_plan
+from controller import LinkSpec, Settings, SettingsError, routes_of, switch_plan
 from controller.asics import ASICS
 from controller.tables import DROP_REASONS, SwitchSite, headroom_of, pool_of, queue_index
 from controller.thresholds import headroom, in_cells
 from lab.scenario import catalogue
+from params.buffer import Buffer
 from params.classes import ClassSet
+from params.marking import Ecn
+from params.pfc import Pfc
 from switch.dataplane import Verb
 from tests.fabric.network import PFC_PREFIX, index_of
 from tests.fabric.testbed import Testbed, mark_of
@@ -62,9 +65,9 @@ class Model:
         """What a queue may hold now."""
         b = self.buffer
         if priority in LOSSLESS:
-            fixed, alpha, own = b.most, b.alpha, b.reserved
+            fixed, alpha, own = b.static, b.alpha, b.reserved
         else:
-            fixed = b.most if b.lossy_most is None else b.lossy_most
+            fixed = b.static if b.lossy_static is None else b.lossy_static
             alpha = b.alpha if b.lossy_alpha is None else b.lossy_alpha
             own = b.lossy_reserved
         return own + (Fraction(fixed) if fixed else Fraction(alpha) * self.free)
@@ -132,17 +135,18 @@ def any_settings(rng: random.Random) -> Settings:
     frame = 1500
     follows = rng.random() < 0.3
     buffer = Buffer(
-        size=10_000_000,
+        bytes=10_000_000,
         alpha=rng.choice([1 / 16, 1 / 4, 1, 8]),
         lossy_alpha=rng.choice([None, 1 / 8, 2]),
-        most=None if follows else rng.choice([None, None, 9_000, 30_000]),
-        lossy_most=rng.choice([None, None, 7_000]),
+        static=None if follows else rng.choice([None, None, 9_000, 30_000]),
+        lossy_static=rng.choice([None, None, 7_000]),
         reserved=rng.choice([0, 0, 1248, 4_000]),
         lossy_reserved=rng.choice([0, 0, 700]),
         headroom_pool=rng.choice([None, 9_000, 30_000]),
         cell=rng.choice([1, 1, 80, 208, 254]),
     )
     pfc = Pfc(
+        priorities=LOSSLESS,
         xon=rng.choice([None, 2_288]),
         xon_gap=rng.choice([None, 2_000]),
         xon_follows=follows,
@@ -152,7 +156,6 @@ def any_settings(rng: random.Random) -> Settings:
         host_link=SLOW,
         fabric_link=SLOW,
         max_frame=frame,
-        lossless=LOSSLESS,
         buffer=buffer,
         pfc=pfc,
         ecn=Ecn(enabled=False),
@@ -160,7 +163,7 @@ def any_settings(rng: random.Random) -> Settings:
     spare = pool_of(SwitchSite(FABRIC, FABRIC.node("leaf1"), usual)) - rng.choice(
         [9_000, 25_000, 60_000]
     )
-    return replace(usual, buffer=replace(buffer, size=buffer.size - spare))
+    return replace(usual, buffer=buffer.but(bytes=buffer.bytes - spare))
 
 
 def model_of(bed: Testbed) -> Model:
@@ -336,11 +339,11 @@ def test_reserved_bytes_are_taken_from_what_is_shared() -> None:
     plain = any_settings(random.Random(1))
     sizes = []
     for reserved in (0, 1_000):
-        buffer = Buffer(size=400_000, reserved=reserved, headroom_pool=50_000)
+        buffer = Buffer(bytes=400_000, reserved=reserved, headroom_pool=50_000)
         site = SwitchSite(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=buffer))
         sizes.append(pool_of(site))
     assert sizes[0] - sizes[1] == 1_000 * len(LOSSLESS) * len(FABRIC.ports(FABRIC.node("leaf1")))
     with pytest.raises(SettingsError, match="too small"):
         pool_of(
-            SwitchSite(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=Buffer(size=10_000)))
+            SwitchSite(FABRIC, FABRIC.node("leaf1"), replace(plain, buffer=Buffer(bytes=10_000)))
         )

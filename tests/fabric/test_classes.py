@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
-from controller import Buffer, Ecn, LinkSpec, LoadBalancing, Pfc, Policy, Settings
-from controller.settings import PCP_PRIORITIES, Classes, Schedule
-from params.classes import ClassSet
+from controller import LinkSpec, Settings
+from params.buffer import Buffer
+from params.classes import DSCP_PRIORITIES, Classes
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import ClassMarking, Ecn
+from params.pfc import Pfc
+from params.schedule import Schedule
 from tests.fabric.test_pause import pause_frame
 from tests.fabric.testbed import Testbed, ecn_of
 from topologies import Fabric, leaf_spine
@@ -101,10 +105,10 @@ def test_lossless_gives_way_to_lossy_by_weight_and_loses_nothing(seed: int) -> N
     settings = Settings(
         host_link=LinkSpec(fast * GBPS, 500),
         max_frame=4200,
-        lossless=ClassSet((lossless,)),
-        buffer=Buffer(2_000_000),
+        pfc=Pfc(priorities=(lossless,), response_ns=0),
+        buffer=Buffer(bytes=2_000_000),
         ecn=Ecn(enabled=False),
-        schedule=Schedule(weights={q: w * 600 for q, w in weights.items()}),
+        schedule=Schedule(kind="ets", weights={q: w * 600 for q, w in weights.items()}),
     )
     bed = Testbed.build(star(2, slow * GBPS), settings, seed)
     end = round(2_000_000 * 8 / slow * size / 1000)  # some 2000 frames of the slow link
@@ -130,10 +134,10 @@ def test_lossy_overload_loses_what_is_too_much_and_lossless_nothing(seed: int) -
     settings = Settings(
         host_link=LinkSpec(speed * GBPS, 500),
         max_frame=4200,
-        lossless=ClassSet((lossless,)),
-        buffer=Buffer(1_000_000),
+        pfc=Pfc(priorities=(lossless,), response_ns=0),
+        buffer=Buffer(bytes=1_000_000),
         ecn=Ecn(enabled=False),
-        schedule=Schedule(weights={lossy: 1000, lossless: 1100}),
+        schedule=Schedule(kind="ets", weights={lossy: 1000, lossless: 1100}),
     )
     bed = Testbed.build(star(4, speed * GBPS), settings, seed)
     end = round(2_500_000 * 8 / speed * size / 1000)
@@ -162,10 +166,10 @@ def test_each_lossless_class_is_paused_by_itself(seed: int) -> None:
     settings = Settings(
         host_link=LinkSpec(100 * GBPS, 500),
         max_frame=4200,
-        lossless=ClassSet((full, other)),
-        buffer=Buffer(1_000_000),
+        pfc=Pfc(priorities=(full, other), response_ns=0),
+        buffer=Buffer(bytes=1_000_000),
         ecn=Ecn(enabled=False),
-        schedule=Schedule(weights=dict.fromkeys((full, other, lossy), 1000)),
+        schedule=Schedule(kind="ets", weights=dict.fromkeys((full, other, lossy), 1000)),
     )
     bed = Testbed.build(star(4, 100 * GBPS), settings, seed)
     end = 400_000
@@ -185,7 +189,7 @@ def test_each_lossless_class_is_paused_by_itself(seed: int) -> None:
 
 
 def test_a_pause_holds_its_class_and_no_other() -> None:
-    settings = Settings(lossless=ClassSet((3, 4)), ecn=Ecn(enabled=False))
+    settings = Settings(pfc=Pfc(priorities=(3, 4)), ecn=Ecn(enabled=False))
     bed = Testbed.build(leaf_spine(2, 1, 2), settings)
     bed.network.inject("leaf1", 2, pause_frame(0xFFFF, classes=1 << 4))
     for priority in (3, 4):
@@ -220,7 +224,7 @@ def queue_of(settings: Settings, frame: bytes) -> int:
 @pytest.mark.parametrize("pcp", [None, 0, 2, 5, 7])
 @pytest.mark.parametrize("trusts", [False, True])
 def test_tags_count_where_they_are_trusted(dscp: int, pcp: int | None, trusts: bool) -> None:
-    classes = Classes({**Classes().dscp, 46: 5}, {**PCP_PRIORITIES, 2: 1} if trusts else {})
+    classes = Classes(trust="pcp" if trusts else "dscp", dscp={46: 5}, pcp={2: 1})
     settings = Settings(classes=classes, ecn=Ecn(enabled=False))
     bed = Testbed.build(leaf_spine(2, 1, 2), settings)
     plain = bed.frame("h1", "h2", dscp=dscp)
@@ -233,7 +237,7 @@ def test_tags_count_where_they_are_trusted(dscp: int, pcp: int | None, trusts: b
 
 
 def test_tagged_packets_cross_a_fabric_whatever_it_adds() -> None:
-    settings = Settings(lb=LoadBalancing(Policy.CONGA), ecn=Ecn(enabled=False))
+    settings = Settings(lb=LoadBalancing(policy=Policy.CONGA), ecn=Ecn(enabled=False))
     bed = Testbed.build(leaf_spine(2, 2, 2), settings)
     frame = tagged(bed.frame("h1", "h3", size=300), 3)
     bed.network.inject("leaf1", 1, frame)
@@ -243,9 +247,9 @@ def test_tagged_packets_cross_a_fabric_whatever_it_adds() -> None:
 
 
 def test_every_class_has_a_dscp_of_its_own() -> None:
-    classes = Classes()
-    assert {classes.dscp_of(p): p for p in range(7)} == {0: 0, **classes.dscp}
-    assert Classes({46: 3, 48: 6}).dscp_of(3) == 46
+    usual = Settings()
+    assert {usual.dscp_of(p): p for p in range(7)} == {0: 0, **DSCP_PRIORITIES}
+    assert Settings(classes=Classes(dscp={26: 0, 46: 3})).dscp_of(3) == 46
 
 
 # --- marks and early drops ------------------------------------------------------------------------
@@ -254,12 +258,11 @@ def test_every_class_has_a_dscp_of_its_own() -> None:
 @pytest.mark.parametrize("step", [True, False])
 @pytest.mark.parametrize("priority", [0, 2])
 def test_what_cannot_be_marked_is_dropped_where_others_are(step: bool, priority: int) -> None:
-    profile = Ecn(kmin=40_000, kmax=40_000 if step else 90_000, pmax=0.5, drop=True)
+    profile = ClassMarking(kmin=40_000, kmax=40_000 if step else 90_000, pmax=0.5, drop=True)
     settings = Settings(
         max_frame=1100,
-        buffer=Buffer(4_000_000, 1),
-        ecn=Ecn(enabled=False),
-        ecn_by_class={priority: profile},
+        buffer=Buffer(bytes=4_000_000, alpha=1),
+        ecn=Ecn(classes={priority: profile}),
         pfc=Pfc(enabled=False),
     )
     kept, marked = {}, {}
@@ -284,10 +287,8 @@ def test_what_cannot_be_marked_is_dropped_where_others_are(step: bool, priority:
 
 
 def test_lossless_classes_keep_their_own_marks() -> None:
-    settings = Settings(
-        max_frame=1100, ecn=Ecn(kmin=0, kmax=1), ecn_by_class={0: Ecn(enabled=False)}
-    )
-    bed = Testbed.build(leaf_spine(2, 1, 2), replace(settings, lossless=ClassSet((3, 5))))
+    settings = Settings(max_frame=1100, ecn=Ecn(kmin=0, kmax=1), pfc=Pfc(priorities=(3, 5)))
+    bed = Testbed.build(leaf_spine(2, 1, 2), settings)
     for dscp in (0, 26, 40):
         bed.network.inject("leaf1", 1, bed.frame("h1", "h2", dscp=dscp, ecn=2))
     bed.network.run(100_000)

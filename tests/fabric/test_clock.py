@@ -8,16 +8,9 @@ import random
 
 import pytest
 
-from controller import (
-    LoadBalancing,
-    Pfc,
-    Policy,
-    Remedy,
-    Settings,
-    Watchdog,
-    routes_of,
-    switch_plan,
-)
+from controller import Settings, routes_of, switch_plan
+from params.load_balancing import LoadBalancing, Policy
+from params.pfc import Pfc
 from switch.dataplane import DataplaneError
 from tests.fabric.network import Switch
 from tests.fabric.test_conga import with_header
@@ -37,8 +30,9 @@ Told = list[object]
 def lived(begin: int, seed: int, policy: Policy) -> Told:
     """All that leaves a leaf within a while, its times from the beginning, and what it counts."""
     rng = random.Random(f"{policy} {seed}")
-    watchdog = Watchdog(detect_ns=60_000, restore_ns=90_000, remedy=Remedy.DROP)
-    settings = Settings(lb=LoadBalancing(policy), pfc=Pfc(watchdog=watchdog))
+    settings = Settings(
+        lb=LoadBalancing(policy=policy), pfc=Pfc(watchdog_ns=60_000, watchdog_restore_ns=90_000)
+    )
     leaf = Switch.make("leaf1", seed=3)
     for port in FABRIC.ports(LEAF):
         leaf.add_port(port, 100_000_000_000, 500)

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, routes_of, switch_plan, thresholds
+from controller import Settings, routes_of, switch_plan, thresholds
 from controller.tables import SwitchSite
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.network import Switch
 from tests.fabric.testbed import ipv4_frame
 from topologies import Fabric, Node, NodeKind, Speed
@@ -91,7 +94,7 @@ class Leaf:
 def rig(near: list[int], far: list[int], seed: int) -> tuple[Switch, Leaf, dict[int, int]]:
     """leaf1, the model of it, and its ways by port."""
     fabric = fabric_of(near, far)
-    lb = LoadBalancing(Policy.CONGA, flowlet_gap_ns=2000)
+    lb = LoadBalancing(policy=Policy.CONGA, flowlet_gap_ns=2000)
     settings = Settings(max_frame=1200, pfc=Pfc(enabled=False), ecn=Ecn(enabled=False), lb=lb)
     switch = Switch.make("leaf1", seed=seed)
     site = SwitchSite(fabric, LEAF, settings)

@@ -12,17 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from controller import (
-    Ecn,
-    LoadBalancing,
-    Loss,
-    Pfc,
-    Policy,
-    Rule,
-    Settings,
-    Telemetry,
-    switch_plans,
-)
+from controller import Loss, Settings, switch_plans
+from controller.settings import HopTelemetry
+from params.access import Rule
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from switch.dataplane import WHOLE, Dataplane, Program
 from tests.fabric.drive import drive
 from tests.fabric.network import Switch
@@ -36,8 +31,8 @@ FABRIC = leaf_spine(4, 4, 8)
 MOST = 6.0  # times what forwarding alone takes
 
 EVERYTHING = Settings(
-    lb=LoadBalancing(Policy.CONGA),
-    telemetry=Telemetry(share=0.01),
+    lb=LoadBalancing(policy=Policy.CONGA),
+    telemetry=HopTelemetry(share=0.01),
     tenants={host.name: 1 for host in FABRIC.hosts},
     rules=tuple(Rule(allow=False, dst_port=port) for port in range(1, 9)),
     losses=tuple(
@@ -54,11 +49,11 @@ CASES = {
     "everything, spine": (EVERYTHING, "spine1"),
     "everything, last leaf": (EVERYTHING, "leaf2"),
     "everything, a flowlet per packet": (
-        replace(EVERYTHING, lb=LoadBalancing(Policy.CONGA, flowlet_gap_ns=1)),
+        replace(EVERYTHING, lb=LoadBalancing(policy=Policy.CONGA, flowlet_gap_ns=1)),
         "leaf1",
     ),
     "everything, telemetry in every packet": (
-        replace(EVERYTHING, telemetry=Telemetry(share=1.0)),
+        replace(EVERYTHING, telemetry=HopTelemetry(share=1.0)),
         "leaf1",
     ),
 }

@@ -11,14 +11,15 @@ from dataclasses import replace
 
 import pytest
 
-from controller import Ecn, Replay, Settings
-from controller.settings import Credits
+from controller import Settings
 from controller.tables import DROP_REASONS
+from params.link import LinkLevel, Replay
+from params.marking import Ecn
 from tests.fabric.testbed import Testbed, ipv4_frame
 from topologies import leaf_spine
 
 PLAIN = Settings(max_frame=1100, ecn=Ecn(enabled=False))
-CREDITS = replace(PLAIN, credits=Credits(enabled=True))
+CREDITS = replace(PLAIN, link=LinkLevel(cbfc=True))
 GRANT, ASK = 1, 2
 HOST_PORT = 1  # of leaf1, towards h1
 
@@ -108,7 +109,7 @@ def test_who_sends_without_credit_takes_its_own_memory_alone() -> None:
 
 
 def test_numbered_frames_of_a_host_are_no_ip() -> None:
-    for settings in (PLAIN, replace(PLAIN, replay=Replay.GO_BACK_N)):
+    for settings in (PLAIN, replace(PLAIN, link=LinkLevel(llr=Replay.GO_BACK_N))):
         bed = bed_of(settings)
         frame = ipv4_frame("10.0.1.1", "10.0.2.1", size=200)
         bed.network.inject("leaf1", HOST_PORT, numbered(0, frame))
@@ -126,7 +127,7 @@ def test_rubbish_on_a_link_that_tries_again_loses_and_adds_nothing(
 ) -> None:
     """Between frames of a flow come answers, frames and bytes that nobody sent."""
     rng = random.Random(seed)
-    bed = bed_of(replace(PLAIN, replay=replay))
+    bed = bed_of(replace(PLAIN, link=LinkLevel(llr=replay)))
     network = bed.network
     strange = 0
     for mark in range(300):

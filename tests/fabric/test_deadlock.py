@@ -1,6 +1,9 @@
 """A cyclic buffer dependency: three switches in a ring, each waiting for the next, for ever."""
 
-from controller import Buffer, Ecn, NextHop, Pfc, Route, Settings, Watchdog
+from controller import NextHop, Route, Settings
+from params.buffer import Buffer
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.testbed import Testbed
 from topologies import Fabric, Node, NodeKind
 
@@ -33,8 +36,8 @@ def locked(watchdog_ns: int) -> Testbed:
     settings = Settings(
         max_frame=FRAME,
         ecn=Ecn(enabled=False),
-        buffer=Buffer(200_000, 1 / 8),
-        pfc=Pfc(watchdog=Watchdog(watchdog_ns, watchdog_ns) if watchdog_ns else None),
+        buffer=Buffer(bytes=200_000, alpha=1 / 8),
+        pfc=Pfc(response_ns=0, watchdog_ns=watchdog_ns),
     )
     bed = Testbed.build(fabric, settings, routes=routes)
     for src, dst in (("h1", "h3"), ("h2", "h1"), ("h3", "h2")):

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from controller import Ecn, Settings, Steering, in_turn, switch_plans
+from controller import Settings, Steering, in_turn, switch_plans
 from controller.entities import Entity, changes
 from controller.tables import Groups
+from params.marking import Ecn
 from switch.ops import Verb
 from tests.fabric.testbed import Testbed
 from topologies import Fabric, dragonfly, dual_tor, fat_tree, leaf_spine

@@ -13,23 +13,20 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from controller import (
-    Ecn,
-    LoadBalancing,
-    Pfc,
-    Policy,
-    Rule,
-    Settings,
-    Telemetry,
-)
-from controller.settings import PAUSE_PRIORITY
+from controller import Settings
+from controller.settings import HopTelemetry
+from params.access import Rule
+from params.classes import PAUSE_PRIORITY
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.test_conga import with_header
 from tests.fabric.test_pause import pause_frame
 from tests.fabric.testbed import UDP_ROCE, Testbed, checksum, ipv4_frame
 from topologies import leaf_spine
 
 PLAIN = Settings(max_frame=1100, ecn=Ecn(enabled=False))
-CONGA = replace(PLAIN, lb=LoadBalancing(Policy.CONGA))
+CONGA = replace(PLAIN, lb=LoadBalancing(policy=Policy.CONGA))
 UDP_INT = 20052
 MORE_FRAGMENTS = 1 << 13
 
@@ -96,7 +93,7 @@ def test_nobody_steers_others_by_what_only_leaves_say(way: int) -> None:
 
 @pytest.mark.parametrize("policy", list(Policy))
 def test_headers_of_leaves_are_refused_whatever_the_policy(policy: Policy) -> None:
-    bed = Testbed.build(leaf_spine(2, 2, 2), replace(PLAIN, lb=LoadBalancing(policy)))
+    bed = Testbed.build(leaf_spine(2, 2, 2), replace(PLAIN, lb=LoadBalancing(policy=policy)))
     frame = bed.frame("h1", "h3", size=200)
     for leaf in (0, 2, 9, 0xFFFF):
         bed.network.inject("leaf1", 1, with_header(frame, 1, 7, (0, 7), leaf))
@@ -132,7 +129,7 @@ def test_nobody_answers_in_anothers_name(cnp: int) -> None:
 
 
 def test_forged_telemetry_makes_no_reports() -> None:
-    telemetry = Telemetry(share=0.0001, drop_share=0.0, report_port=9)
+    telemetry = HopTelemetry(share=0.0001, drop_share=0.0, report_port=9)
     bed = Testbed.build(leaf_spine(2, 1, 2), replace(PLAIN, telemetry=telemetry))
     for leaf in ("leaf1", "leaf2"):
         bed.network.switches[leaf].add_port(9, 100_000_000_000, 0)
@@ -238,10 +235,10 @@ def test_who_may_say_what(seed: int) -> None:
     settings = replace(
         PLAIN,
         pfc=Pfc(enabled=False),
-        lb=LoadBalancing(draw.choice(list(Policy))),
+        lb=LoadBalancing(policy=draw.choice(list(Policy))),
         tenants=tenants,
         rules=(Rule(allow=False, dst_port=denied),),
-        telemetry=Telemetry(by_hosts=draw.random() < 0.5),
+        telemetry=HopTelemetry(by_hosts=draw.random() < 0.5),
     )
     bed = Testbed.build(leaf_spine(2, 2, 2), settings)
     owners = {1: "10.0.1.1", 2: "10.0.1.2"}

@@ -13,10 +13,13 @@ from itertools import pairwise
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Pfc, Policy, Settings, routes_of, switch_plan
+from controller import Settings, routes_of, switch_plan
 from controller.entities import TableEntry
 from controller.settings import SettingsError
 from controller.tables import MOST_SLOTS, slots_of
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.network import Switch
 from tests.fabric.testbed import ipv4_frame
 from topologies import Fabric, Node, NodeKind, Speed, leaf_spine
@@ -77,7 +80,7 @@ class Walker:
             max_frame=1100,
             pfc=Pfc(enabled=False),
             ecn=Ecn(enabled=False),
-            lb=LoadBalancing(policy),
+            lb=LoadBalancing(policy=policy),
         )
         self.routes = routes_of(fabric)
         self.seed = seed
@@ -232,4 +235,4 @@ def test_a_way_round_a_dead_cable_may_be_by_any_of_many_leaves() -> None:
     spine = fabric.node("spine1")
     routes = routes_of(fabric, {"leaf1-spine1"})[spine]
     assert max(len(route.next_hops) for route in routes) == 64
-    switch_plan(fabric, spine, routes)
+    switch_plan(fabric, spine, routes, Settings(pfc=Pfc(enabled=False)))

@@ -14,23 +14,15 @@ from typing import Any
 
 import pytest
 
-from controller import (
-    Buffer,
-    Ecn,
-    LoadBalancing,
-    Loss,
-    Pfc,
-    Policy,
-    Rule,
-    Settings,
-    SettingsError,
-    Telemetry,
-    Trim,
-    switch_plans,
-)
+from controller import Loss, Settings, SettingsError, switch_plans
 from controller.reports import ReportError, decode
-from controller.settings import DSCP_PRIORITIES, Classes
-from params.classes import ClassSet
+from controller.settings import HopTelemetry
+from params.access import Rule
+from params.buffer import Buffer
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
+from params.trim import Trim
 from switch.dataplane import PacketIn
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame, ipv6_frame, is_ipv6, mark_of
 from topologies import Fabric, IpVersion, leaf_spine
@@ -60,10 +52,10 @@ class World:
         settings = Settings(
             max_frame=1500,
             pfc=Pfc(enabled=rng.random() < 0.6),
-            buffer=Buffer(rng.choice([400_000, 1_000_000]), alpha=rng.choice([0.125, 1.0])),
-            ecn=Ecn(kmin=5000, kmax=rng.choice([5000, 60_000]), drop=False),
-            lb=LoadBalancing(rng.choice([Policy.ECMP, Policy.CONGA, Policy.FLOWLET])),
-            telemetry=Telemetry(
+            buffer=Buffer(bytes=rng.choice([400_000, 1_000_000]), alpha=rng.choice([0.125, 1.0])),
+            ecn=Ecn(kmin=5000, kmax=rng.choice([5000, 60_000])),
+            lb=LoadBalancing(policy=rng.choice([Policy.ECMP, Policy.CONGA, Policy.FLOWLET])),
+            telemetry=HopTelemetry(
                 share=rng.choice([0.0, 0.3, 1.0]),
                 drop_share=1.0,
                 report_port=CPU,
@@ -286,13 +278,12 @@ def test_one_switch_routes_both() -> None:
 
 
 def test_what_is_cut_keeps_a_whole_header() -> None:
-    trim = Trim(classes=ClassSet((3,)), threshold=20_000, size=64)
+    trim = Trim(enabled=True, threshold=20_000, size=64)
     settings = Settings(
         pfc=Pfc(enabled=False),
         ecn=Ecn(enabled=False),
-        classes=Classes({**DSCP_PRIORITIES, 41: 5, 42: 5}),
         trim=trim,
-        telemetry=Telemetry(share=0.5),
+        telemetry=HopTelemetry(share=0.5),
     )
     bed = build(settings=settings)
     for n in range(100):

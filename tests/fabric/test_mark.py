@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from controller import Ecn, Settings, switch_plans
+from controller import Settings, switch_plans
+from params.marking import Ecn
 from switch.dataplane import RegisterWrite
 from tests.fabric.drive import drive
 from tests.fabric.network import Switch, index_of

@@ -9,7 +9,9 @@ from itertools import pairwise
 import pytest
 
 from compiler import CompileOptions, compile_program
-from controller import Buffer, LinkSpec, Pfc, Watchdog
+from controller import LinkSpec
+from params.buffer import Buffer
+from params.pfc import Pfc
 from switch.dataplane import Dataplane
 from switch.program import Program
 from tests.fabric.network import FABRIC, NS, OVERHEAD, Switch
@@ -44,7 +46,7 @@ class PacedSwitch(Switch):
 
 
 def build(fabric: Fabric | None = None, **changes: object) -> Testbed:
-    own = settings(**{"control_queue": 0, "buffer": Buffer(size=1_000_000), **changes})
+    own = settings(**{"control_queue": 0, "buffer": Buffer(bytes=1_000_000), **changes})
     return Testbed.build(fabric or leaf_spine(4, 2, 2), own, make_switch=PacedSwitch.make)
 
 
@@ -104,9 +106,9 @@ def test_pauses_are_renewed_by_packets_that_go_round(fabric_gbps: int) -> None:
     """A receiver stands still for 3 ms, and at no speed of the fabric does a pause run out."""
     bed = build(
         leaf_spine(2, 1, 2),
-        pfc=Pfc(watchdog=None),
+        pfc=Pfc(watchdog_ns=0),
         fabric_link=LinkSpec(fabric_gbps * 10**9, 1000),
-        buffer=Buffer(1_000_000, 1 / 64),
+        buffer=Buffer(bytes=1_000_000, alpha=1 / 64),
     )
     for at in range(0, 3_000_000, 150_000):
         bed.network.at(at, lambda: bed.network.inject("leaf2", 1, pause_frame(0xFFFF)))
@@ -130,7 +132,7 @@ def test_pauses_are_renewed_by_packets_that_go_round(fabric_gbps: int) -> None:
 
 
 def test_parked_packets_keep_the_watchdog_awake() -> None:
-    bed = build(leaf_spine(1, 1, 2), pfc=Pfc(watchdog=Watchdog(200_000, 200_000, 50_000)))
+    bed = build(leaf_spine(1, 1, 2), pfc=Pfc(watchdog_ns=200_000))
     for at in range(0, 1_000_000, 40_000):
         bed.network.at(at, lambda: bed.network.inject("leaf1", 2, pause_frame(0xFFFF)))
     bed.network.run(100)

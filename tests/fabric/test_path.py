@@ -7,7 +7,9 @@ from collections import Counter
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Policy, Settings
+from controller import Settings
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
 from tests.fabric.testbed import Testbed, mark_of
 from topologies import Fabric, Node, NodeKind, Speed, leaf_spine
 
@@ -20,7 +22,7 @@ def build(policy: Policy, spines: int = 2, hosts: int = 2, **lb: object) -> Test
     settings = Settings(
         max_frame=1100,
         ecn=Ecn(enabled=False),
-        lb=LoadBalancing(policy, **lb),  # type: ignore[arg-type]
+        lb=LoadBalancing(policy=policy, **lb),  # type: ignore[arg-type]
     )
     return Testbed.build(leaf_spine(2, spines, hosts), settings)
 

@@ -8,9 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from controller import Buffer, Ecn, LinkSpec, Pfc, Remedy, Settings, Watchdog
+from controller import LinkSpec, Settings
 from controller.tables import SwitchSite, headroom_of, pool_of
 from controller.thresholds import headroom
+from params.buffer import Buffer
+from params.marking import Ecn
+from params.pfc import Pfc, Remedy
 from tests.fabric.network import NS, PFC_PREFIX
 from tests.fabric.testbed import Testbed
 from topologies import leaf_spine
@@ -22,7 +25,8 @@ HEADROOM_FULL, WATCHDOG = 8, 9
 
 
 def settings(**changes: object) -> Settings:
-    return Settings(**{"max_frame": FRAME, "ecn": Ecn(enabled=False), **changes})  # type: ignore[arg-type]
+    usual = {"max_frame": FRAME, "ecn": Ecn(enabled=False), "pfc": Pfc(response_ns=0)}
+    return Settings(**usual | changes)  # type: ignore[arg-type]
 
 
 def pause_frame(quanta: int, classes: int = 1 << LOSSLESS) -> bytes:
@@ -57,7 +61,7 @@ def test_incast_loses_nothing_and_pauses_every_sender() -> None:
 
 
 def test_the_same_incast_without_pfc_loses() -> None:
-    bed = Testbed.build(leaf_spine(4, 2, 2), settings(pfc=Pfc(enabled=False)))
+    bed = Testbed.build(leaf_spine(4, 2, 2), settings(pfc=Pfc(response_ns=0, enabled=False)))
     incast(bed, 1_000_000)
     bed.network.run(3_000_000)
     assert set(bed.drops()) == {"buffer_full"}
@@ -84,9 +88,9 @@ def overrun(
     """
     own = settings(
         max_frame=max_frame,
-        pfc=Pfc(headroom=headroom, watchdog=None),
+        pfc=Pfc(response_ns=0, headroom=headroom, watchdog_ns=0),
         host_link=link,
-        buffer=Buffer(size=3 * computed_headroom(link, max_frame) + 64 * max_frame, alpha=1 / 64),
+        buffer=Buffer(bytes=3 * computed_headroom(link, max_frame) + 64 * max_frame, alpha=1 / 64),
     )
     bed = Testbed.build(leaf_spine(1, 1, 2), own)
     bed.network.inject("leaf1", 2, pause_frame(0xFFFF))
@@ -163,10 +167,10 @@ class Pair:
         """So much headroom at every port, and so much for all to share at a switch of so many."""
         return settings(
             max_frame=self.frame,
-            pfc=Pfc(headroom=room, watchdog=None),
+            pfc=Pfc(response_ns=0, headroom=room, watchdog_ns=0),
             host_link=self.host,
             fabric_link=self.fabric,
-            buffer=Buffer(size=ports * room + pool, alpha=1 / 8),
+            buffer=Buffer(bytes=ports * room + pool, alpha=1 / 8),
         )
 
     def phases(self, link: LinkSpec) -> list[int]:
@@ -279,7 +283,8 @@ def test_headroom_is_enough_for_smaller_frames_too(frame: int) -> None:
 def test_xoff_and_xon_come_where_the_thresholds_say() -> None:
     """One sender, a receiver that stands still: every byte of the account can be foretold."""
     own = settings(
-        pfc=Pfc(xon_gap=5 * FRAME, watchdog=None), buffer=Buffer(size=400_000, alpha=0.125)
+        pfc=Pfc(response_ns=0, xon_gap=5 * FRAME, watchdog_ns=0),
+        buffer=Buffer(bytes=400_000, alpha=0.125),
     )
     bed = Testbed.build(leaf_spine(1, 1, 2), own)
     leaf = bed.switch("leaf1")
@@ -347,7 +352,8 @@ def test_a_pause_for_lossy_classes_is_ignored() -> None:
 def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
     """The receiver stands still for 5 ms; all the way back, pauses must outlive their quanta."""
     bed = Testbed.build(
-        leaf_spine(2, 1, 1), settings(pfc=Pfc(watchdog=None), buffer=Buffer(200_000, 1 / 64))
+        leaf_spine(2, 1, 1),
+        settings(pfc=Pfc(response_ns=0, watchdog_ns=0), buffer=Buffer(bytes=200_000, alpha=1 / 64)),
     )
     for at in range(0, 5_000_000, 150_000):
         bed.network.at(at, lambda: bed.network.inject("leaf2", 1, pause_frame(0xFFFF)))
@@ -371,8 +377,10 @@ def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
 def test_a_pause_is_renewed_by_the_clock_whatever_leaves(seed: int) -> None:
     """Packets leave by lot, often or for a while not at all, and never enough for an XON."""
     draw, renewal, crowd = random.Random(seed), 0xFFFF * 512 * NS / RATE / 2, 200
-    pfc = Pfc(xon_gap=crowd * FRAME, headroom=crowd * FRAME, watchdog=None)
-    bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=pfc, buffer=Buffer(4_000_000, 0.125)))
+    pfc = Pfc(response_ns=0, xon_gap=crowd * FRAME, headroom=crowd * FRAME, watchdog_ns=0)
+    bed = Testbed.build(
+        leaf_spine(1, 1, 2), settings(pfc=pfc, buffer=Buffer(bytes=4_000_000, alpha=0.125))
+    )
     leaf, network, frame = bed.switch("leaf1"), bed.network, bed.frame("h1", "h2", size=FRAME)
     bed.host("h1").obeys = False
     network.inject("leaf1", 2, pause_frame(0xFFFF))
@@ -403,13 +411,13 @@ class Stuck:
     def __init__(self, seed: int, remedy: Remedy = Remedy.DROP) -> None:
         self.draw = random.Random(seed)
         poll = self.draw.randrange(20_000, 120_000)
-        self.watchdog = Watchdog(
-            detect_ns=poll * self.draw.randrange(1, 6),
-            restore_ns=poll * self.draw.randrange(1, 6),
-            poll_ns=poll,
-            remedy=remedy,
+        self.pfc = Pfc(
+            watchdog_ns=poll * self.draw.randrange(1, 6),
+            watchdog_restore_ns=poll * self.draw.randrange(1, 6),
+            watchdog_poll_ns=poll,
+            watchdog_action=remedy,
         )
-        self.bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=Pfc(watchdog=self.watchdog)))
+        self.bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=self.pfc))
         self.leaf = self.bed.switch("leaf1")
 
     def pauses(self, begin: int, end: int) -> int:
@@ -420,7 +428,7 @@ class Stuck:
                 at, lambda: self.bed.network.inject("leaf1", 2, pause_frame(0xFFFF))
             )
             last = at
-            at += self.draw.randrange(self.watchdog.every_ns // 4, self.watchdog.every_ns)
+            at += self.draw.randrange(self.pfc.poll_ns // 4, self.pfc.poll_ns)
         return last
 
     @property
@@ -435,19 +443,19 @@ class Stuck:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_watchdog_drops_what_is_stuck_and_nothing_before_or_after(seed: int) -> None:
     stuck = Stuck(seed)
-    bed, every = stuck.bed, stuck.watchdog.every_ns
-    last = stuck.pauses(0, 12 * every + 2 * stuck.watchdog.detect_ns)
+    bed, every = stuck.bed, stuck.pfc.poll_ns
+    last = stuck.pauses(0, 12 * every + 2 * stuck.pfc.watchdog_ns)
     bed.network.run(every // 3)
     count = stuck.draw.randrange(1, 20)
     bed.send("h1", "h2", count, size=FRAME)
     began = bed.network.now
-    bed.network.run(began + stuck.watchdog.detect_ns - 1)
+    bed.network.run(began + stuck.pfc.watchdog_ns - 1)
     assert (stuck.storms, stuck.dropped) == (0, 0)
-    bed.network.run(began + stuck.watchdog.detect_ns + 3 * every)
+    bed.network.run(began + stuck.pfc.watchdog_ns + 3 * every)
     assert (stuck.storms, stuck.dropped) == (1, count)
     bed.network.run(last)
     bed.send("h1", "h2", 5, size=FRAME)
-    over = last + max(stuck.watchdog.restore_ns, 0xFFFF * 512 * NS // RATE + 1)
+    over = last + max(stuck.pfc.restore_ns, 0xFFFF * 512 * NS // RATE + 1)
     bed.network.run(over - 1)
     assert stuck.dropped == count + 5  # still
     bed.network.run(over + every)
@@ -465,7 +473,7 @@ def test_a_stuck_queue_may_be_forwarded_or_only_told_of() -> None:
     forwards = Stuck(1, Remedy.FORWARD)
     alerts = Stuck(1, Remedy.ALERT)
     for stuck in (forwards, alerts):
-        last = stuck.pauses(0, 3 * stuck.watchdog.detect_ns + 10 * stuck.watchdog.every_ns)
+        last = stuck.pauses(0, 3 * stuck.pfc.watchdog_ns + 10 * stuck.pfc.poll_ns)
         stuck.bed.network.run(100)
         stuck.bed.send("h1", "h2", 9, size=FRAME)
         stuck.bed.network.run(last)
@@ -485,17 +493,19 @@ def test_a_queue_that_moves_is_congested_and_not_stuck(seed: int) -> None:
     frame = stuck.bed.frame("h1", "h2", size=FRAME)
     for n in range(60):
         network.inject("leaf1", 1, frame)
-        for at, quanta in ((0, 0), (1, 0xFFFF), (stuck.watchdog.every_ns // 2, 0xFFFF)):
-            when = n * stuck.watchdog.every_ns * 9 // 10 + at
+        for at, quanta in ((0, 0), (1, 0xFFFF), (stuck.pfc.poll_ns // 2, 0xFFFF)):
+            when = n * stuck.pfc.poll_ns * 9 // 10 + at
             network.at(when, lambda q=quanta: network.inject("leaf1", 2, pause_frame(q)))
-    network.run(60 * stuck.watchdog.every_ns)
+    network.run(60 * stuck.pfc.poll_ns)
     assert (stuck.storms, stuck.dropped) == (0, 0)
     assert 30 < len(stuck.bed.host("h2").arrived) <= 60
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_only_asymmetric_pauses_hold_what_may_be_lost(asymmetric: bool) -> None:
-    bed = Testbed.build(leaf_spine(1, 1, 2), settings(pfc=Pfc(asymmetric=asymmetric)))
+    bed = Testbed.build(
+        leaf_spine(1, 1, 2), settings(pfc=Pfc(response_ns=0, asymmetric=asymmetric))
+    )
     bed.network.inject("leaf1", 2, pause_frame(0xFFFF, classes=0xFF))
     bed.send("h1", "h2", 3, dscp=0)
     bed.network.run(100_000)
@@ -507,7 +517,9 @@ def test_only_asymmetric_pauses_hold_what_may_be_lost(asymmetric: bool) -> None:
 
 def test_a_host_that_pauses_all_classes_can_be_paused_itself() -> None:
     """Pause frames to it are in no class that it can hold: else its own would overrun headroom."""
-    own = settings(pfc=Pfc(asymmetric=True), buffer=Buffer(100_000, 1 / 64))
+    own = settings(
+        pfc=Pfc(response_ns=0, asymmetric=True), buffer=Buffer(bytes=100_000, alpha=1 / 64)
+    )
     bed = Testbed.build(leaf_spine(1, 1, 2), own)
     for port in (1, 2):
         bed.network.inject("leaf1", port, pause_frame(0xFFFF, classes=0xFF))
@@ -521,7 +533,7 @@ def test_a_host_that_pauses_all_classes_can_be_paused_itself() -> None:
 
 
 def test_the_frame_on_the_wire_is_802_1qbb() -> None:
-    bed = Testbed.build(leaf_spine(1, 1, 3), settings(buffer=Buffer(300_000, 1 / 64)))
+    bed = Testbed.build(leaf_spine(1, 1, 3), settings(buffer=Buffer(bytes=300_000, alpha=1 / 64)))
     sent: list[tuple[int, bytes]] = []
     bed.network.tap = lambda _when, _name, port, frame: (
         sent.append((port, frame)) if frame[12:14] == b"\x88\x08" else None

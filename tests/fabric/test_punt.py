@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from controller import Ecn, Loss, Punt, Settings
+from controller import Loss, Punt, Settings
 from controller.tables import control_port
+from params.marking import Ecn
 from tests.fabric.testbed import Testbed, ipv4_frame
 from topologies import leaf_spine
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from controller import Ecn, LoadBalancing, Policy, Settings, Telemetry
+from controller import Settings
 from controller.reports import Hop, Report, decode
+from controller.settings import HopTelemetry
 from controller.tables import DROP_REASONS, node_id
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
 from switch.dataplane import PacketIn
 from tests.fabric.network import Network
 from tests.fabric.testbed import UDP_ROCE, Testbed, checksum, ipv4_frame, mark_of
@@ -17,7 +20,7 @@ from traffic.frames import icrc
 
 CPU = 500
 WATCHED = Settings(
-    ecn=Ecn(enabled=False), telemetry=Telemetry(share=1.0, drop_share=1.0, report_port=CPU)
+    ecn=Ecn(enabled=False), telemetry=HopTelemetry(share=1.0, drop_share=1.0, report_port=CPU)
 )
 
 
@@ -56,7 +59,7 @@ class Clock:
 @pytest.mark.parametrize("size", [60, 61, 100, 1000, 4170])
 def test_a_packet_comes_out_as_if_it_had_carried_nothing(size: int) -> None:
     arrived = []
-    for settings in (WATCHED, replace(WATCHED, telemetry=Telemetry())):
+    for settings in (WATCHED, replace(WATCHED, telemetry=HopTelemetry())):
         bed = Testbed.build(leaf_spine(2, 1, 1), settings)
         bed.send("h1", "h2", 3, size=size)
         bed.network.run(100_000)
@@ -122,7 +125,7 @@ def test_hops_tell_what_the_switches_did() -> None:
 
 def test_queue_depth_and_load_are_in_bytes_and_shares() -> None:
     window_ns = 65536
-    settings = replace(WATCHED, lb=LoadBalancing(load_window_ns=window_ns))
+    settings = replace(WATCHED, lb=LoadBalancing(flowlet_gap_ns=4 * window_ns))
     bed = Testbed.build(leaf_spine(2, 1, 1), settings)
     frames = [bed.frame("h1", "h2", size=1000, mark=n) for n in range(10)]
     for frame in frames:
@@ -219,9 +222,9 @@ def test_hops_without_room_add_nothing_and_say_so(seed: int) -> None:
     mtu = draw.randrange(200, 700)
     instructions = draw.choice((0x8000, 0xD000, 0xFD00, 0xFF80))
     policy = draw.choice((Policy.ECMP, Policy.CONGA))
-    telemetry = replace(WATCHED.telemetry, mtu=mtu, instructions=instructions)
+    telemetry = WATCHED.telemetry.but(mtu=mtu, instructions=instructions)
     bed = Testbed.build(
-        fat_tree(4), replace(WATCHED, telemetry=telemetry, lb=LoadBalancing(policy))
+        fat_tree(4), replace(WATCHED, telemetry=telemetry, lb=LoadBalancing(policy=policy))
     )
     largest = 0
 
@@ -269,7 +272,7 @@ def is_watched(frame: bytes) -> bool:
 
 def test_only_the_share_asked_for_is_watched() -> None:
     bed = Testbed.build(
-        leaf_spine(2, 1, 1), replace(WATCHED, telemetry=replace(WATCHED.telemetry, share=0.1))
+        leaf_spine(2, 1, 1), replace(WATCHED, telemetry=WATCHED.telemetry.but(share=0.1))
     )
     bed.send("h1", "h2", 4000, size=100)
     bed.network.run(1_000_000)
@@ -293,7 +296,9 @@ def test_drops_are_reported_with_their_reason() -> None:
 
 
 def test_telemetry_and_congestion_headers_go_together() -> None:
-    bed = Testbed.build(leaf_spine(2, 2, 1), replace(WATCHED, lb=LoadBalancing(Policy.CONGA)))
+    bed = Testbed.build(
+        leaf_spine(2, 2, 1), replace(WATCHED, lb=LoadBalancing(policy=Policy.CONGA))
+    )
     for n in range(20):
         bed.send("h1", "h2", n + 1, size=500)
         bed.send("h2", "h1", n + 1, size=500)

@@ -9,22 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from controller import (
-    Buffer,
-    Ecn,
-    LinkSpec,
-    LoadBalancing,
-    Pfc,
-    Policy,
-    Settings,
-    Telemetry,
-    Trim,
-    decode,
-)
-from controller.settings import DSCP_PRIORITIES, Classes, Schedule
-from controller.tables import DROP_REASONS, PRIORITIES, queue_index
+from controller import LinkSpec, Settings, decode
+from controller.settings import HopTelemetry
+from controller.tables import DROP_REASONS, queue_index
 from controller.thresholds import in_cells
-from params.classes import ClassSet
+from params.buffer import Buffer
+from params.classes import PRIORITIES
+from params.load_balancing import LoadBalancing, Policy
+from params.marking import Ecn
+from params.pfc import Pfc
+from params.schedule import Schedule
+from params.trim import Trim
 from switch.dataplane import PacketIn
 from tests.fabric.test_classes import tagged
 from tests.fabric.testbed import Testbed, checksum, mark_of
@@ -35,8 +30,7 @@ PLAIN = Settings(
     max_frame=4300,
     pfc=Pfc(enabled=False),
     ecn=Ecn(enabled=False),
-    classes=Classes({**DSCP_PRIORITIES, CUT: CLASS, CUT_LAST: CLASS}),
-    trim=Trim(classes=ClassSet((3,))),
+    trim=Trim(enabled=True, priority=CLASS, dscp=CUT, last_hop_dscp=CUT_LAST),
 )
 
 
@@ -60,9 +54,9 @@ def test_as_much_is_cut_as_finds_no_room_and_has_room_as_headers(seed: int) -> N
     size, cell = rng.randrange(200, 4200), rng.choice([1, 1, 64, 80, 208])
     left = rng.randrange(58, 190)
     threshold, reserved = rng.randrange(45_000, 90_000), rng.randrange(0, 8000)
-    trim = replace(PLAIN.trim, size=left, threshold=threshold, reserved=reserved)
+    trim = PLAIN.trim.but(size=left, threshold=threshold, reserved=reserved)
     share, follows = rng.choice([1.0, 0.5, 0.3, 0.1]), seed % 3 == 0
-    buffer = Buffer(1_000_000, cell=cell, follow_rate=follows)
+    buffer = Buffer(bytes=1_000_000, cell=cell, follow_rate=follows)
     settings = replace(PLAIN, trim=trim, buffer=buffer, slowed={"leaf1>h2": share})
     bed = Testbed.build(leaf_spine(2, 1, 2), settings)
     count = 400
@@ -93,16 +87,17 @@ def test_every_packet_arrives_whole_or_as_headers_or_is_counted(seed: int) -> No
         PLAIN,
         host_link=LinkSpec(100_000_000_000, rng.randrange(100, 3000)),
         fabric_link=LinkSpec(rng.choice([50, 100]) * 10**9, 500),
-        buffer=Buffer(400_000, lossy_alpha=rng.choice([1 / 8, 1 / 2]), cell=rng.choice([1, 80])),
-        trim=replace(
-            PLAIN.trim,
+        buffer=Buffer(
+            bytes=400_000, lossy_alpha=rng.choice([1 / 8, 1 / 2]), cell=rng.choice([1, 80])
+        ),
+        trim=PLAIN.trim.but(
             size=left,
             reserved=rng.choice([300, 3000, 30_000]),
             threshold=rng.choice([12_000, 40_000]),
         ),
-        schedule=Schedule(weights={3: 3, CLASS: 1}) if seed % 2 else Schedule(),
-        lb=LoadBalancing(rng.choice([Policy.ECMP, Policy.SPRAY, Policy.CONGA])),
-        telemetry=Telemetry(share=rng.choice([0.0, 0.5]), drop_share=1.0, report_port=500),
+        schedule=Schedule(kind="ets", weights={3: 3, CLASS: 1}) if seed % 2 else Schedule(),
+        lb=LoadBalancing(policy=rng.choice([Policy.ECMP, Policy.SPRAY, Policy.CONGA])),
+        telemetry=HopTelemetry(share=rng.choice([0.0, 0.5]), drop_share=1.0, report_port=500),
     )
     bed = Testbed.build(fabric, settings, seed)
     hosts = [host.name for host in fabric.hosts]
@@ -176,12 +171,15 @@ def test_every_packet_arrives_whole_or_as_headers_or_is_counted(seed: int) -> No
 def test_cut_packets_have_a_share_and_no_more() -> None:
     """Fifteen to one: headers that overtake everything would leave nothing for data."""
     shares = {}
-    for name, schedule in (("strict", Schedule()), ("a quarter", Schedule(weights={3: 3, 5: 1}))):
+    for name, schedule in (
+        ("strict", Schedule()),
+        ("a quarter", Schedule(kind="ets", weights={3: 3, 5: 1})),
+    ):
         settings = replace(
             PLAIN,
-            trim=replace(PLAIN.trim, threshold=50_000),
+            trim=PLAIN.trim.but(threshold=50_000),
             schedule=schedule,
-            buffer=Buffer(4_000_000),
+            buffer=Buffer(bytes=4_000_000),
         )
         bed = Testbed.build(leaf_spine(2, 1, 48), settings)
         for number in range(2, 49):

@@ -13,8 +13,9 @@ from ipaddress import IPv6Address
 
 import pytest
 
-from controller import Ecn, Settings, SettingsError, Steering, switch_plans
+from controller import Settings, SettingsError, Steering, switch_plans
 from controller import segments as sr
+from params.marking import Ecn
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame, ipv6_frame
 from tests.veths import told_alone
 from topologies import Fabric, IpVersion, fat_tree, leaf_spine

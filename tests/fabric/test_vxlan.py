@@ -14,8 +14,10 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from controller import Ecn, Settings, switch_plans
-from controller.settings import Buffer
+from controller import Settings, switch_plans
+from params.buffer import Buffer
+from params.marking import Ecn
+from params.pfc import Pfc
 from tests.fabric.testbed import Testbed, checksum, ecn_of, ipv4_frame, mark_of
 from tests.veths import told_alone
 from topologies import Fabric, leaf_spine
@@ -257,7 +259,7 @@ def test_marks_on_the_way_reach_who_is_in_the_tunnel(stretched: bool) -> None:
 
 
 def test_nothing_is_lost_in_tunnels_where_senders_are_paused() -> None:
-    settings = replace(PLAIN, buffer=Buffer(size=200_000))
+    settings = replace(PLAIN, buffer=Buffer(bytes=200_000), pfc=Pfc(response_ns=0))
     bed = build(stretched=False, settings=settings)
     for src in ("h3", "h5"):
         bed.send(src, "h1", 400, ecn=1)

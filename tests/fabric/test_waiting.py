@@ -4,7 +4,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from controller import Buffer, Settings, switch_plans
+from controller import Settings, switch_plans
+from params.buffer import Buffer
 from switch.dataplane import WHOLE
 from tests.fabric.network import Switch
 from tests.fabric.testbed import ipv4_frame
@@ -29,7 +30,7 @@ def through_a_queue(whole: int) -> tuple[list[bytes], int]:
         for n in range(FRAMES)
     ]
     switch = Switch.make("leaf1", whole=whole)
-    settings = Settings(buffer=Buffer(size=64 << 20, alpha=8))
+    settings = Settings(buffer=Buffer(bytes=64 << 20, alpha=8))
     switch.tell(switch_plans(FABRIC, settings)["leaf1"])
     for port in range(1, 5):
         switch.add_port(port, 10**9, 0)

@@ -19,18 +19,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from controller import (
-    LoadBalancing,
-    Pfc,
-    Policy,
-    Rule,
-    Settings,
-    Telemetry,
-    Trim,
-    routes_of,
-    switch_plan,
-)
-from params.classes import ClassSet
+from controller import Settings, routes_of, switch_plan
+from controller.settings import HopTelemetry
+from params.access import Rule
+from params.load_balancing import LoadBalancing, Policy
+from params.pfc import Pfc
+from params.trim import Trim
 from switch import build
 from switch.dataplane import Dataplane
 from tests.fabric.network import Switch
@@ -80,20 +74,20 @@ def keep(target: str, inputs: list[bytes]) -> None:
 
 FABRIC = leaf_spine(2, 2, 2)
 LOSSLESS = Settings(
-    lb=LoadBalancing(Policy.CONGA),
-    telemetry=Telemetry(share=0.5),
+    lb=LoadBalancing(policy=Policy.CONGA),
+    telemetry=HopTelemetry(share=0.5),
     rules=(Rule(allow=False, dst_port=80), Rule(allow=True, src="10.0.1.0/24", dst_port=4791)),
     tenants={host.name: 1 + number % 2 for number, host in enumerate(FABRIC.hosts)},
 )
 CUTTING = Settings(
-    lossless=ClassSet(), pfc=Pfc(enabled=False), trim=Trim(classes=ClassSet((3,)), threshold=5000),
-    lb=LoadBalancing(Policy.SPRAY),
+    pfc=Pfc(enabled=False, priorities=()), trim=Trim(enabled=True, threshold=5000),
+    lb=LoadBalancing(policy=Policy.SPRAY),
 )  # fmt: skip
 OVER_IPV6 = replace(LOSSLESS, rules=(Rule(allow=False, dst_port=80),))
 WORLDS = tuple(
     (settings, node, FABRIC.speaking(6 if settings is OVER_IPV6 else 4))
     for settings in (
-        *(LOSSLESS, replace(LOSSLESS, lb=LoadBalancing(Policy.FLOWLET)), CUTTING),
+        *(LOSSLESS, replace(LOSSLESS, lb=LoadBalancing(policy=Policy.FLOWLET)), CUTTING),
         OVER_IPV6,
     )
     for node in ("leaf1", "spine1")

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import yaml
 
-from controller.settings import Remedy
 from lab.errors import LabError
 from lab.results.result import Result
 from lab.runs.lots import Drawn, drawn
 from lab.runs.run import code_of
 from lab.scenario.experiment import Experiment
+from params.pfc import Remedy
 from tests.lab.simulated import run_of
 
 # Drops that say nothing of pauses: frames that are used up whoever they were for, what a table

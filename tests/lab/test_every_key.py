@@ -316,7 +316,7 @@ def lost_in_plans(scenario: Scenario, told: str) -> Iterator[str]:
     rates += [(link.fabric_rate_gbps or link.rate_gbps, GBPS, settings.fabric_link.rate_bps)]
     rates += [(rate, GBPS, settings.schedule.limits[p]) for p, rate in schedule.shape.items()]
     if schedule.port_gbps is not None:
-        rates.append((schedule.port_gbps, GBPS, settings.schedule.port_limit or 0))
+        rates.append((schedule.port_gbps, GBPS, settings.schedule.port_limit))
     for name in CONTROLS:
         section = getattr(scenario.transport, name, None)
         given = values_of(scenario.transport, name)
@@ -329,7 +329,7 @@ def lost_in_plans(scenario: Scenario, told: str) -> Iterator[str]:
     for share in (scenario.telemetry.share, *(loss.share for loss in settings.losses)):
         if (chance_code(share) == 0) != (share == 0):
             yield f"{told}: a share of {share} became none"
-    for curve in (settings.ecn, *settings.ecn_by_class.values()):
+    for curve in (settings.ecn, *settings.ecn.classes.values()):
         slope = gradient(curve.kmin, curve.kmax, curve.pmax)
         if curve.kmin > curve.kmax or (slope == 0) != (curve.kmin == curve.kmax or not curve.pmax):
             yield f"{told}: a curve of {curve} became {slope}"

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from controller import thresholds
-from controller.settings import LOSSLESS_PRIORITY
 from controller.tables import SwitchSite, headroom_of
 from lab.errors import ScenarioError
 from lab.results.cautions import cautions
 from lab.runs.run import LOSSY, NOT_WHOLE, UNBELIEVED, code_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.classes import LOSSLESS_PRIORITY
 from tests.fabric.captures import recorded
 from tests.lab.simulated import simulate_sparely
 from topologies import Node

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from controller import Settings
-from controller.settings import Schedule
 from controller.tables import SwitchSite, pool_of
 from lab.engines.mininet.switches.bmv2 import Bmv2Switches
 from lab.errors import RunError, ScenarioError
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import controller_settings
+from params.schedule import Schedule
 from tests.fabric.runs import CAPTURED, Place, Runner
 
 
@@ -88,9 +88,9 @@ def test_bmv2_refuses_a_schedule_that_it_cannot_keep() -> None:
         Settings(schedule=schedule)
         for schedule in (
             Schedule(),
-            Schedule(weights={3: 1}),
-            Schedule(limits={3: 10**9}),
-            Schedule(port_limit=10**9),
+            Schedule(kind="ets", weights={3: 1}),
+            Schedule(shape={3: 1}),
+            Schedule(port_gbps=1),
         )
     )
     assert Bmv2Switches.told(plain, 1000).control_queue == 0
@@ -102,7 +102,7 @@ def test_bmv2_refuses_a_schedule_that_it_cannot_keep() -> None:
 def test_a_schedule_becomes_what_switches_are_told() -> None:
     changes = ("schedule={kind: dwrr, weights: {3: 3}, shape: {0: 40}, port_gbps: 80, burst: 0}",)
     schedule = settings_of("hello", changes).schedule
-    assert schedule.weights == {0: 1, 1: 1, 2: 1, 3: 3, 4: 1, 5: 1}
+    assert schedule.shares == {0: 1, 1: 1, 2: 1, 3: 3, 4: 1, 5: 1}
     assert schedule.limits == {0: 40 * 10**9}
     assert (schedule.port_limit, schedule.burst) == (80 * 10**9, 0)
     for wrong, complaint in (

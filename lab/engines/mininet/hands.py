@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller import ControllerError, Policy, still_taken
+from controller import ControllerError, still_taken
 from lab.engines.mininet.running import running
 from lab.errors import LabError
 from lab.machine.lookout import lookout
 from lab.scenario.live_actions import LiveAction, cables
+from params.load_balancing import Policy
 from topologies import Link
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ class Nics:
         """
         hosts = [self._host(name) for name in names]
         try:
-            dscp = self._experiment.settings.classes.dscp_of(priority)
+            dscp = self._experiment.settings.dscp_of(priority)
         except SettingsError as error:
             raise LabError(str(error)) from None
         plane, ports = self._choose(hosts)
@@ -202,7 +202,7 @@ class Nics:
         for interface in (INTERFACE, _INSIDE):
             switch_off_checksum_offload(interface, pid)
         self._hold_back(here, cable.rate_bps / self._dilation)
-        classes = experiment.settings.classes.dscp
+        classes = experiment.settings.dscp_priorities
         process = subprocess.Popen(
             [
                 *here,

@@ -110,9 +110,7 @@ def _run(
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
     settings = experiment.settings
-    watch = switches.watch(
-        experiment.pausable, settings.lossless, has_credits=settings.credits.enabled
-    )
+    watch = switches.watch(experiment.pausable, settings.lossless, has_credits=settings.link.cbfc)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
     with stages("Simulating") as stage, Improvement(switches) as improvement:
         course = _Course(experiment, switches, simulation, stage, tally, audience, improvement)
@@ -307,7 +305,7 @@ class _Course:
             self.scenario = wish.granted(self.scenario, now_ns)
             self._agenda.amend(self.scenario, now_ns)
             if wish.policy is not None:
-                lb = replace(self._settings.lb, policy=wish.policy)
+                lb = self._settings.lb.but(policy=wish.policy)
                 self._settings = replace(self._settings, lb=lb)
                 self._replan(self._known)
         self._let_happen(now_ns)

@@ -14,11 +14,12 @@ from controller.tables import SwitchSite, headroom_of, pool_of
 from lab.runs.lots import fabrics, settings
 from lab.runs.lots.faults import HARMLESS, faults
 from lab.runs.lots.lot import Lot, Section
-from lab.runs.lots.settings import CLASSES, CONTROL, Frame
+from lab.runs.lots.settings import CLASSES, Frame
 from lab.runs.lots.traffic import Crowd, traffic
 from lab.scenario import catalogue
 from lab.scenario.model import TOPOLOGIES, Scenario
 from lab.scenario.translate import controller_settings
+from params.classes import CONTROL_PRIORITY
 from traffic.congestion import CONTROLS
 
 __all__ = ["LEFT_OUT", "Drawn", "drawn"]
@@ -117,7 +118,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content |= settings.access(lot, chosen)
     content["buffer"] = settings.memory(lot, chosen)
     if _uses_control(content["transport"]):
-        carried.append(CONTROL)
+        carried.append(CONTROL_PRIORITY)
     _size(lot, content, chosen, is_lossy=bool({*carried} & {*chosen.lossy}))
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
@@ -171,7 +172,7 @@ def _size(lot: Lot, content: Section, chosen: Frame, *, is_lossy: bool) -> None:
     elif most and lot.chance(0.08):
         share = _MOST // max(map(len, needs))  # all of it has to find room
         content["pfc"]["headroom"] = min(lot.upto(round(1.5 * largest), 0), share)
-    taken = max(site.settings.buffer.size - pool_of(site) for site in _roomy(content))
+    taken = max(site.settings.buffer.bytes - pool_of(site) for site in _roomy(content))
     least = 2 * chosen.mtu + 4096
     if is_lossy:  # what is not paused has to find room for a frame
         least = round(least / min(1, buffer.get("lossy_alpha", buffer["alpha"])))

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from lab.runs.lots.fabrics import GBPS
 from lab.runs.lots.lot import Lot, Section
+from params.classes import DSCP_PRIORITIES
 from topologies import Fabric, NodeKind
 from traffic.congestion import CONTROLS, Control, Kind, Parameter
 
 CLASSES = range(7)
-CONTROL = 6  # the class of CNPs and, where the scenario says so, of acknowledgements
 _ROOM = 4296  # bytes that a frame may need besides its payload: the largest cell, and headers
-_USUAL_DSCP = {8: 1, 16: 2, 26: 3, 32: 4, 40: 5, 48: 6}
 PER_PACKET = "spray", "adaptive", "drill"
 POLICIES = "ecmp", "flowlet", "dlb", "conga", "structured", *PER_PACKET
 _USUAL = {  # of parameters for which a control finds a value itself
@@ -110,7 +109,7 @@ def link(lot: Lot, chosen: Frame) -> Section:
 def classes(lot: Lot, chosen: Frame) -> Section:
     """Which class a packet has, told otherwise than usual."""
     values = lot.some(range(64), len(CLASSES))
-    told = dict.fromkeys(_USUAL_DSCP, 0) | dict(zip(values, CLASSES, strict=True))
+    told = dict.fromkeys(DSCP_PRIORITIES, 0) | dict(zip(values, CLASSES, strict=True))
     trust = "dscp" if chosen.is_tunnelled else lot.one(("dscp", "dscp", "pcp"))
     by_tag = dict(zip(lot.some(range(8), 7), CLASSES, strict=True))
     return {
@@ -124,8 +123,8 @@ def trim(lot: Lot, chosen: Frame, taken: Section) -> Section:
     """Headers of what would be dropped, in classes that may lose."""
     if len(chosen.lossy) < 2 or chosen.is_tunnelled or not lot.chance(0.2):
         return {}
-    told = taken.get("dscp", _USUAL_DSCP)
-    free = [value for value in range(64) if value not in told and value not in _USUAL_DSCP]
+    told = taken.get("dscp", DSCP_PRIORITIES)
+    free = [value for value in range(64) if value not in told and value not in DSCP_PRIORITIES]
     into, *cut = lot.some(chosen.lossy, lot.upto(len(chosen.lossy), 2))
     dscps = lot.some(free, 2)
     return {

@@ -30,9 +30,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from controller import LinkSpec, Replay, Settings
-from controller.settings import CONTROL_PRIORITY
-from controller.tables import PRIORITIES, queue_index
+from controller import LinkSpec, Settings
+from controller.tables import queue_index
 from controller.thresholds import WIRE_OVERHEAD
 from lab.engines.mininet.switches.base import Setting, Switches
 from lab.engines.mininet.switches.hosted import Hosted, link_of
@@ -48,6 +47,8 @@ from lab.results.counts import PAUSE_TOTAL, read_counts
 from lab.results.outcome import SwitchCounts
 from lab.results.watch import Watch
 from lab.scenario.faults import Spoil
+from params.classes import CONTROL_PRIORITY, PRIORITIES
+from params.link import Replay
 from topologies import Link, Node
 from topologies.ip import add_veths
 from topologies.offload import switch_off_segmentation
@@ -80,12 +81,12 @@ class Bmv2Switches(Switches):
     def told(cls, settings: Settings, dilation: int) -> Settings:
         """The same as others, if it can be obeyed."""
         schedule = settings.schedule
-        if schedule.weights or schedule.limits or schedule.port_limit:
+        if schedule.shares or schedule.shape or schedule.port_limit:
             raise RunError(
                 "schedule: BMv2 serves queues strictly and knows no weights or shapers",
                 "Use --switch soft, the simulator, or schedule.kind=strict without shape.",
             )
-        if settings.credits.enabled or settings.replay is not Replay.NONE:
+        if settings.link.cbfc or settings.link.llr is not Replay.NONE:
             raise RunError(
                 "link: BMv2 cannot hold a queue until it has credits, nor send a frame again",
                 "Use --switch soft, the simulator, or link.cbfc=false and link.llr=none.",

@@ -1,0 +1,18 @@
+"""In-band telemetry (INT): what packets carry of their way; see p4src/telemetry.p4."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from params.section import Section
+from params.shares import Share
+from params.units import Size
+
+
+class Telemetry(Section):
+    """In-band telemetry: some packets carry what every hop says of them."""
+
+    share: Share = 0
+    """The share of packets that do; what they carried is reported, and summed up in the result."""
+    mtu: Size | None = Field(default=None, ge=64, le=0xFFFF)
+    """The IP packet telemetry may not exceed: hops without room say so; without it all have."""
