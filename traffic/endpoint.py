@@ -62,6 +62,7 @@ __all__ = [
     "EndpointPlan",
     "EndpointProcess",
     "EndpointReport",
+    "Entropies",
     "Entropy",
     "HostSettings",
     "PairWording",
@@ -69,6 +70,7 @@ __all__ = [
     "QpError",
     "QueuePair",
     "Recovery",
+    "RetryLimit",
     "Stand",
     "Transfer",
     "TransferKind",
@@ -76,6 +78,7 @@ __all__ = [
     "TransferState",
     "TransportKind",
     "WayChange",
+    "Window",
     "after_lines",
     "counted_at",
     "list_lines",
@@ -195,11 +198,14 @@ class _Record(BaseModel):
 
 def _power_of_two(number: int) -> int:
     if number & (number - 1):
-        raise ValueError("it is no power of two")
+        raise ValueError("it must be a power of two")
     return number
 
 
 _PowerOfTwo = AfterValidator(_power_of_two)
+Window = Annotated[int, Field(ge=1, le=1 << 20)]
+RetryLimit = Annotated[int, Field(ge=0, le=250)]
+Entropies = Annotated[int, Field(ge=1, le=ENTROPY_MOST), _PowerOfTwo]
 _Flag = Annotated[int, Field(ge=0, le=1)]
 _U8 = Annotated[int, Field(ge=0, lt=1 << 8)]
 _U16 = Annotated[int, Field(ge=0, lt=1 << 16)]
@@ -224,13 +230,13 @@ class EndpointConfig(_Record):
     ip: Literal[4, 6] | None = None
     payload: Literal["pattern", "none"] | None = None
     recovery: Recovery | None = None
-    window: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    window: Window | None = None
     ack_every: Annotated[int, Field(ge=1, lt=1 << 32)] | None = None
     reorder: _Natural | None = None
     multipath: _Flag | None = None
     rto: _Natural | None = None
     rto_first: _Natural | None = None
-    retry_limit: Annotated[int, Field(ge=0, le=250)] | None = None
+    retry_limit: RetryLimit | None = None
     catch_up: Annotated[int, Field(ge=1, le=10**10)] | None = None
     int_port: _U16 | None = None
     control_priority: Queue | None = None
@@ -251,7 +257,7 @@ class EndpointConfig(_Record):
     storm_until: _Natural | None = None
     transport: TransportKind | None = None
     entropy: Entropy | None = None
-    entropies: Annotated[int, Field(ge=1, le=ENTROPY_MOST), _PowerOfTwo] | None = None
+    entropies: Entropies | None = None
     last_hop_dscp: Dscp | None = None
     has_trimming: _Flag | None = None
     hops: _U32 | None = None

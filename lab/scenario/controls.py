@@ -45,24 +45,6 @@ class ControlSettings(Section):
         return _FORMER_PROFILES.get(named, named) if isinstance(named, str) else named
 
 
-class _Dcqcn(ControlSettings):
-    """Besides, reacting to notifications by a clock takes one."""
-
-    @model_validator(mode="after")
-    def _has_clock(self) -> _Dcqcn:
-        said = dict(self)
-        is_paper, cut_ns = said["profile"] == "paper", said["cut_interval_ns"]
-        is_periodic = (said["reaction"] or ("at-once" if is_paper else "periodic")) == "periodic"
-        if is_periodic and cut_ns == 0:
-            raise ValueError("reacting periodically takes a cut_interval_ns above 0")
-        if is_periodic and is_paper and cut_ns is None:
-            raise ValueError("the paper's DCQCN has no cut_interval_ns: give one to be periodic")
-        return self
-
-
-_CHECKED = {"dcqcn": _Dcqcn}  # what bounds alone do not say
-
-
 def _field(parameter: Parameter) -> tuple[Any, Any]:
     """A parameter as a key of a section."""
     kind: Any = _TYPES.get(parameter.kind)
@@ -90,8 +72,7 @@ def _whole(number: float) -> float:
 def _section(control: Control) -> type[ControlSettings]:
     fields: dict[str, Any] = {each.key: _field(each) for each in control.parameters}
     name = f"{control.name.capitalize()}Settings"
-    base = _CHECKED.get(control.name, ControlSettings)
-    return create_model(name, __base__=base, __module__=__name__, **fields)
+    return create_model(name, __base__=ControlSettings, __module__=__name__, **fields)
 
 
 SECTIONS = {control.name: _section(control) for control in CONTROLS.values() if control.parameters}

@@ -59,7 +59,7 @@ from topologies import (
 from topologies.fabric import USUAL
 from traffic.collectives import Site, Spec, complaint
 from traffic.congestion import CONTROLS, Control, about_controls
-from traffic.endpoint import Entropy, Recovery, TransportKind
+from traffic.endpoint import Entropies, Entropy, Recovery, RetryLimit, TransportKind, Window
 
 _MOST_TOLD = 16  # of what is wrong with a scenario
 ALL_LINKS = "all"  # in place of links' names
@@ -281,12 +281,12 @@ class TransportSettings(Section):
     """How UET and MRC choose ways: oblivious (all in turn), bitmap (but those congested), reps
     (those that packets came back from unmarked), single (always the same), or mrc (all in turn but
     those that lose packets, which are probed until they are better)."""
-    entropies: int = Field(default=128, ge=1, le=256)
+    entropies: Entropies = 128
     """From how many values it chooses, a power of two; switches choose ways by their hash."""
     queue_pairs: int | None = Field(default=None, ge=1, le=64)
     """How many queue pairs the channels between two hosts share, in turn; without it each has its
     own."""
-    window: int = Field(default=512, ge=1, le=1 << 20)
+    window: Window = 512
     """Packets a queue pair may have in flight."""
     timeout: int = Field(default=20, ge=0, le=31)
     """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
@@ -305,7 +305,7 @@ class TransportSettings(Section):
     queue pair has one DSCP), so that a pause holds them too and nothing takes them; or the control
     class, beside CNPs, which may lose them unless it is one of pfc.priorities. Without it UET's and
     MRC's travel with data of a lossless class, and in the control class where none is paused."""
-    retry_limit: int = Field(default=7, ge=0, le=250)
+    retry_limit: RetryLimit = 7
     """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
     (NCCL_IB_RETRY_CNT)."""
 
@@ -335,8 +335,6 @@ class TransportSettings(Section):
 
     @model_validator(mode="after")
     def _check(self) -> TransportSettings:
-        if self.entropies & (self.entropies - 1):
-            raise ValueError(f"entropies is {self.entropies}; it must be a power of two")
         users = CONTROLS[self.cc].users
         if self.kind not in users:
             told = " or ".join(kind for kind in TransportKind if kind in users)

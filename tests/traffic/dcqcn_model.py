@@ -23,6 +23,7 @@ conweave  conweave-project/conweave-ns3, run.py: the same but AI 10 bw/25, HAI 2
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections import deque
 from dataclasses import dataclass, replace
@@ -142,7 +143,7 @@ class Periodic(AtOnce):
     def __init__(self, parameters: Parameters, line: float) -> None:
         super().__init__(parameters, line)
         self.came_for_alpha = self.came_for_cut = False
-        self.look_at = 0  # when the clock of cuts next ticks
+        self.look_at = 0.0  # when the clock of cuts next ticks
 
     def run_to(self, now: int) -> None:
         while self.alpha_at is not None:
@@ -165,13 +166,16 @@ class Periodic(AtOnce):
 
     def cnp(self, now: int) -> None:
         self.run_to(now)
-        self.came_for_cut = True
+        self.came_for_cut = self.p.cut_ns > 0
         if self.alpha_at is not None:
             self.came_for_alpha = True
-            return
-        self.alpha = self.p.first_alpha
-        self.alpha_at, self.look_at = now + self.p.alpha_ns, now + self.p.cut_ns
-        self.up_at = now + self.p.up_ns
+        else:
+            self.alpha = self.p.first_alpha
+            self.alpha_at = now + self.p.alpha_ns
+            self.look_at = now + self.p.cut_ns if self.p.cut_ns else math.inf
+            self.up_at = now + self.p.up_ns
+        if not self.p.cut_ns:
+            self.cut(now)
 
 
 def reaction_point(parameters: Parameters, line: float) -> AtOnce:

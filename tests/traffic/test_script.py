@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from lab.engines.mininet import notes
 from lab.engines.sim import native
+from lab.scenario.model import Scenario
+from params.classes import CONTROL_PRIORITY
 from traffic import endpoint, scapy_endpoint, scapy_host
 from traffic.congestion import CONTROLS
 from traffic.endpoint import (
@@ -228,12 +230,23 @@ def test_the_scapy_endpoint_understands_what_that_in_c_does() -> None:
     assert spoken() - theirs == {"list", "deny", "arrival_times", "stop"}
 
 
-def test_the_scapy_endpoint_has_the_defaults_of_that_in_c() -> None:
+def test_scenarios_and_the_scapy_endpoint_have_the_defaults_of_that_in_c() -> None:
     core = (CORE / "endpoint.c").read_text()
     said = dict(re.findall(r"^        \.(\w+) = (?:\(ns_t\))?([\d< ]+),", core, re.MULTILINE))
     known = {each.name: each.default for each in fields(scapy_endpoint._Settings)}
-    shared = {name: value for name, value in known.items() if name in said}
-    assert len(shared) > 6
+    scenario = Scenario(name="x")
+    usual = {
+        "window": scenario.transport.window,
+        "rto": scenario.transport.longest_rto_ns,
+        "retry_limit": scenario.transport.retry_limit,
+        "entropies": scenario.transport.entropies,
+        "mtu": scenario.link.mtu,
+        "last_hop_dscp": scenario.trim.last_hop_dscp,
+        "control_priority": CONTROL_PRIORITY,
+    }
+    assert known | usual == usual | known  # where both have one
+    shared = {name: value for name, value in (known | usual).items() if name in said}
+    assert shared.keys() > usual.keys()
     for name, value in shared.items():
         base, _, shift = said[name].partition(" << ")
         assert value == int(base) << int(shift or 0), name

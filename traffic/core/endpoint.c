@@ -70,8 +70,6 @@ const char *ep_config_problem(const struct ep_config *config)
                "no storm";
     if (rx_buffer_problem(&config->rx_buffer))
         return rx_buffer_problem(&config->rx_buffer);
-    if (cc_problem(config->cc))
-        return cc_problem(config->cc);
     if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
         config->entropies & (config->entropies - 1))
         return "entropies are a power of two, at most 256";

@@ -201,8 +201,6 @@ def _parameters(lot: Lot, control: Control) -> Section:
     found: Section = {}
     for each in control.parameters:
         found |= lot.maybe(0.2, **{each.key: _value(lot, each)})
-    if "reaction" in found:  # DCQCN's: a clock, for who is to react by one
-        found.setdefault("cut_interval_ns", lot.wide(1000, 10**5))
     return found
 
 

@@ -105,8 +105,6 @@ static struct cc *begin(char *line)
         if (sscanf(item, "%63[^=]=%63s", key, text) != 2 || !cc_assign(values, key, text, link.rate))
             exit(3);
     }
-    if (cc_problem(values))
-        exit(4);
     struct cc *cc = cc_new(cc_named(name), &values[cc_named(name)], &link);
     print_flow(cc, 0);
     return cc;

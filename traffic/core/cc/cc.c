@@ -131,15 +131,6 @@ bool cc_assign(struct cc_values values[CC_COUNT], const char *key, const char *t
     return true;
 }
 
-const char *cc_problem(const struct cc_values values[CC_COUNT])
-{
-    const char *problem = NULL;
-    for (unsigned name = 1; name < CC_COUNT && !problem; name++)
-        if (CC_REGISTRY[name].ops->problem)
-            problem = CC_REGISTRY[name].ops->problem(&values[name]);
-    return problem;
-}
-
 struct cc *cc_new(unsigned name, const struct cc_values *values, const struct cc_link *link)
 {
     const struct cc_ops *ops = CC_REGISTRY[name].ops;

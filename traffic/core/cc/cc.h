@@ -115,7 +115,6 @@ struct cc_ops {
     /* Fill in what is not declared, of a link of `line`: called before anything is given, and again
      * when the first parameter is, if that is a word (a profile). */
     void (*usual)(void *parameters, bps_t line);
-    const char *(*problem)(const void *parameters); /* NULL, or what is wrong, in words */
     /* CC_MARKS: a receiver sends a flow no more than one notification in so long. */
     ns_t (*notice_interval)(const void *parameters);
 
@@ -168,9 +167,6 @@ void cc_usual(struct cc_values *values, unsigned name, bps_t line);
 /* Whether a key is `control-parameter`, and let that be what a text says. False: it cannot be. */
 bool cc_has(const char *key);
 bool cc_assign(struct cc_values values[CC_COUNT], const char *key, const char *text, bps_t line);
-
-/* NULL, or what is wrong with the values of all, in words. */
-const char *cc_problem(const struct cc_values values[CC_COUNT]);
 
 /* A flow's control, to be freed; NULL when memory is short. */
 struct cc *cc_new(unsigned name, const struct cc_values *values, const struct cc_link *link);

@@ -46,7 +46,8 @@ static const struct cc_parameter PARAMETERS[] = {
             "The least time between two CNPs of a receiver to one queue pair; 0: one a marked packet."),
     CC_TIME(alpha_interval, CC_USUAL, 1, 1000000000,
             "How often alpha is updated, or, reacting at once, decays while no CNP comes."),
-    CC_TIME(cut_interval, CC_USUAL, 0, 1000000000, "The least time between two cuts of the rate."),
+    CC_TIME(cut_interval, CC_USUAL, 0, 1000000000,
+            "The least time between two cuts of the rate; 0: every notification cuts it."),
     CC_TIME(increase_interval, CC_USUAL, 1, 1000000000, "How often the rate climbs by time."),
     CC_SIZE(byte_counter, CC_USUAL, 0, 1000000000000,
             "Bytes sent after which it climbs as well; 0: by time alone."),
@@ -158,13 +159,6 @@ static void usual(void *parameters, bps_t line)
     p->hyper = scaled(p->hyper, increments_for, line);
 }
 
-static const char *problem(const void *parameters)
-{
-    const struct parameters *p = parameters;
-    bool needs_clock = p->reaction == PERIODIC && !p->cut_interval;
-    return needs_clock ? "DCQCN that reacts periodically needs a cut interval" : NULL;
-}
-
 static ns_t notice_interval(const void *parameters)
 {
     return ((const struct parameters *)parameters)->cnp_interval;
@@ -259,9 +253,10 @@ static void advance(struct dcqcn *cc, const struct parameters *profile, bps_t li
 
 static void note(struct dcqcn *cc, const struct parameters *profile, ns_t now, bool is_first)
 {
+    ns_t interval = profile->cut_interval;
     cc->noted_by_alpha = !is_first;
     if (!cc->noted_by_cut)
-        cc->cut_at = now - (now - cc->cut_at) % profile->cut_interval; /* its clock's last tick */
+        cc->cut_at = interval ? now - (now - cc->cut_at) % interval : now; /* its clock's last tick */
     cc->noted_by_cut = true;
 }
 
@@ -325,7 +320,6 @@ const struct cc_ops cc_dcqcn = {
     .parameters = PARAMETERS,
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .usual = usual,
-    .problem = problem,
     .notice_interval = notice_interval,
     .begin = begin,
     .notified = notified,
