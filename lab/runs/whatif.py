@@ -17,7 +17,8 @@ from typing import Any
 from lab.results.causes import Root
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
-from lab.scenario.model import LossSettings, Scenario, TransportSettings
+from lab.scenario.model import LossSettings, Scenario
+from lab.scenario.transport import TransportSettings
 from params.quantity import listed, plural
 from traffic.collectives import Timeline
 from views.report.suspects import LATER

@@ -7,15 +7,12 @@ An unknown key is refused with the nearest known one; sizes may be written ``16K
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    Discriminator,
     Field,
     SerializeAsAny,
-    Tag,
     ValidationError,
     field_validator,
     model_validator,
@@ -23,11 +20,11 @@ from pydantic import (
 
 from controller.asics import ASICS
 from lab.errors import ScenarioError
-from lab.scenario.controls import CongestionControl, with_controls
-from lab.scenario.fabrics import read_fabric
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.questions import Question
+from lab.scenario.topology import TOPOLOGIES, DualTor, LeafSpine, Topology, TwoFabrics
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
+from lab.scenario.transport import EACH, ONE, TransportSettings
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import Classes
@@ -35,198 +32,19 @@ from params.link import LinkLevel, Replay
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from params.pfc import Pfc
-from params.rates import Gbps, LinkGbps, bps
+from params.rates import LinkGbps
 from params.schedule import Schedule
 from params.section import Section
 from params.shares import Share
 from params.telemetry import Telemetry
 from params.trim import Trim
-from params.units import DurationNs, Size
-from topologies import (
-    Fabric,
-    IpVersion,
-    Link,
-    Node,
-    Speed,
-    dragonfly,
-    dual_tor,
-    fat_tree,
-    leaf_spine,
-    planes,
-    rail,
-    two_fabrics,
-)
-from topologies.fabric import USUAL
+from params.units import DurationNs
+from topologies import Fabric, IpVersion, Link, Node
 from traffic.collectives import Site, Spec, complaint
-from traffic.congestion import CONTROLS, Control, about_controls
-from traffic.endpoint import Entropies, Entropy, Recovery, RetryLimit, TransportKind, Window
+from traffic.endpoint import Entropy
 
 _MOST_TOLD = 16  # of what is wrong with a scenario
 ALL_LINKS = "all"  # in place of links' names
-
-
-class LeafSpine(Section):
-    """Leaves, each cabled to every spine."""
-
-    kind: Literal["leaf-spine"] = "leaf-spine"
-    leaves: int = 4
-    """Switches that hosts hang at."""
-    spines: int = 2
-    """Switches that join the leaves: as many ways as these lead from leaf to leaf."""
-    hosts_per_leaf: int = 2
-    """Hosts at each leaf, counted h1, h2 ... leaf by leaf."""
-    links: int = 1
-    """Cables from each leaf to each spine; the second is called leaf1-spine1.2."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, self.links)
-
-
-class FatTree(Section):
-    """Three tiers of k-port switches: k pods, and k^3/4 hosts unless fewer hang at each leaf."""
-
-    kind: Literal["fat-tree"]
-    k: int = 4
-    """Ports of a switch, an even number."""
-    hosts_per_leaf: int | None = None
-    """Hosts at each leaf; without it k/2, which is non-blocking."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return fat_tree(self.k, self.hosts_per_leaf)
-
-
-class Rail(Section):
-    """Servers whose n-th adapters all hang at the leaf of rail n."""
-
-    kind: Literal["rail"]
-    servers: int = 4
-    """How many, evenly spread over the pods."""
-    rails: int = 4
-    """GPUs in each, and leaves in a pod: GPU n of every server hangs at leaf n."""
-    spines: int = 2
-    """Switches that join the rails."""
-    pods: int = 1
-    """Groups of servers, each with leaves of its own."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return rail(self.servers, self.rails, self.spines, self.pods)
-
-
-class Dragonfly(Section):
-    """Groups of switches, all of a group cabled to each other, and few cables between groups."""
-
-    kind: Literal["dragonfly"]
-    groups: int = 5
-    """How many groups there are."""
-    switches: int = 2
-    """Switches of a group, each of them a leaf: leaf1 and leaf2 are the first group's."""
-    hosts_per_leaf: int = 2
-    """Hosts at each leaf."""
-    global_links: int = 2
-    """Cables from each switch to other groups, dealt to these in turn."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return dragonfly(self.groups, self.switches, self.hosts_per_leaf, self.global_links)
-
-
-class Planes(Section):
-    """Several independent leaf-spine fabrics, and hosts with a port into each."""
-
-    kind: Literal["planes"]
-    planes: int = 2
-    """How many, and ports of a host, each at link.rate_gbps; a power of two."""
-    leaves: int = 2
-    """Switches of a plane that hosts hang at; the second plane's are counted on from there."""
-    spines: int = 2
-    """Switches of a plane that join its leaves."""
-    hosts_per_leaf: int = 2
-    """Hosts at each leaf of a plane; a host hangs at the same place in every plane."""
-
-    @field_validator("planes")
-    @classmethod
-    def _is_power_of_two(cls, told: int) -> int:
-        if told < 1 or told & (told - 1):
-            raise ValueError("the ways of a connection are shared out evenly: 1, 2, 4 or 8 planes")
-        return told
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return planes(self.planes, self.leaves, self.spines, self.hosts_per_leaf)
-
-
-class DualTor(Section):
-    """Leaves in pairs: every host of a rack has a port into each of its two leaves."""
-
-    kind: Literal["dual-tor"]
-    racks: int = 2
-    """How many, of two leaves each: leaf1 and leaf2 are the first rack's."""
-    spines: int = 2
-    """Switches that join all leaves."""
-    hosts_per_rack: int = 4
-    """Hosts of each, with one address at two ports; a connection goes on by the other when one
-    fails."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return dual_tor(self.racks, self.spines, self.hosts_per_rack)
-
-
-class TwoFabrics(Section):
-    """A back-end fabric for GPUs, and a front-end where they meet servers, such as storage."""
-
-    kind: Literal["two-fabrics"]
-    leaves: int = 2
-    """Switches of the back-end that hosts hang at."""
-    spines: int = 2
-    """Switches that join these."""
-    hosts_per_leaf: int = 4
-    """Hosts at each, which have a second port, into the front-end."""
-    servers: int = 4
-    """Hosts of the front-end alone, counted on from those: connections with them go there, all
-    others through the back-end."""
-    front_leaves: int = 2
-    """Switches of the front-end that hosts hang at: neighbours together, servers likewise."""
-    front_spines: int = 1
-    """Switches that join these."""
-    front_rate_gbps: LinkGbps | None = None
-    """The rate of the front-end's links, if it differs."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        rate = self.front_rate_gbps
-        front = USUAL if rate is None else Speed(rate_bps=bps(rate))
-        counts = self.leaves, self.spines, self.hosts_per_leaf, self.servers
-        return two_fabrics(*counts, self.front_leaves, self.front_spines, front)
-
-
-class File(Section):
-    """A fabric somebody else described."""
-
-    kind: Literal["file"]
-    path: str
-    """A topology.json of the P4 tutorials, a graph of networkx (JSON or GraphML), a .topo of htsim,
-    or an InfraGraph (YAML or JSON); links without a speed get the scenario's."""
-
-    def build(self) -> Fabric:
-        """The fabric this describes."""
-        return read_fabric(Path(self.path)).fabric
-
-    def renamed(self) -> dict[str, str]:
-        """What the file calls otherwise than the lab: its name, ours."""
-        aliases = read_fabric(Path(self.path)).aliases
-        return {theirs: node.name for theirs, node in aliases.items() if theirs != node.name}
-
-
-TOPOLOGIES: dict[str, type[Section]] = {
-    "leaf-spine": LeafSpine, "fat-tree": FatTree, "rail": Rail,
-    "dragonfly": Dragonfly, "planes": Planes, "dual-tor": DualTor, "two-fabrics": TwoFabrics,
-    "file": File,
-}  # fmt: skip
-Topology = LeafSpine | FatTree | Rail | Dragonfly | Planes | DualTor | TwoFabrics | File
 
 
 class _Cables(Section):
@@ -250,110 +68,6 @@ class _Cables(Section):
 
 class LinkSettings(LinkLevel, _Cables):
     """Cables, and what their ends do about losses."""
-
-
-# One rate or those of some; what is wrong with it is told of what it looks like alone.
-_ONE, _EACH = "of all", "of each"
-GbpsOfHosts = Annotated[
-    Annotated[Gbps, Tag(_ONE)] | Annotated[dict[str, Gbps], Tag(_EACH)],
-    Discriminator(lambda value: _EACH if isinstance(value, dict) else _ONE),
-]
-
-
-@with_controls
-class TransportSettings(Section):
-    """How adapters recover from loss and what they do about congestion."""
-
-    endpoint: Literal["core", "scapy"] = "core"
-    """Who plays adapters on Mininet: core, in C, or scapy, the same to read: slow, with go-back-n,
-    without congestion control. In the simulator core alone does."""
-    kind: TransportKind = TransportKind.ROCE
-    """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
-    where its bytes belong and is answered; what is lost, and only that, goes again. MRC (mrc) does
-    the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise."""
-    recovery: Recovery = Recovery.GO_BACK_N
-    """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
-    cc: CongestionControl = Field(
-        default="none",
-        description=f"Who holds senders back: none does nothing. {about_controls()}.",
-    )
-    entropy: Entropy = Entropy.REPS
-    """How UET and MRC choose ways: oblivious (all in turn), bitmap (but those congested), reps
-    (those that packets came back from unmarked), single (always the same), or mrc (all in turn but
-    those that lose packets, which are probed until they are better)."""
-    entropies: Entropies = 128
-    """From how many values it chooses, a power of two; switches choose ways by their hash."""
-    queue_pairs: int | None = Field(default=None, ge=1, le=64)
-    """How many queue pairs the channels between two hosts share, in turn; without it each has its
-    own."""
-    window: Window = 512
-    """Packets a queue pair may have in flight."""
-    timeout: int = Field(default=20, ge=0, le=31)
-    """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
-    ibv_qp_attr.timeout has it; 0: never. 20, 4.3 s, is what NCCL sets since 2.23 (NCCL_IB_TIMEOUT;
-    18 since 2.14, 14 before)."""
-    rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
-    """The same as a time, of any length, in place of timeout."""
-    first_rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
-    """Adaptive retransmission: a silence's first time-out is so long, each further one twice as
-    long, up to timeout; after timeout x retry_limit of silence a queue pair gives up."""
-    reorder: DurationNs | None = Field(default=None, ge=0, le=10**12)
-    """Selective recovery: how long packets may overtake one before it counts as lost. Without it as
-    long as round trips of late took, and four times that where lb.policy scatters packets."""
-    acks: Literal["data", "control"] | None = None
-    """Which class acknowledgements travel in: that of their data, as RoCEv2 adapters have it (a
-    queue pair has one DSCP), so that a pause holds them too and nothing takes them; or the control
-    class, beside CNPs, which may lose them unless it is one of pfc.priorities. Without it UET's and
-    MRC's travel with data of a lossless class, and in the control class where none is paused."""
-    retry_limit: RetryLimit = 7
-    """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
-    (NCCL_IB_RETRY_CNT)."""
-
-    receive_gbps: GbpsOfHosts | None = None
-    """How fast hosts take what comes, all of them or by name, such as {h1: 25}; without it at their
-    links' rate. What waits in an adapter's buffer pauses the sender (pfc) before it is full."""
-    receive_buffer: Size = Field(default=64_000, ge=1, le=1 << 28)
-    """What may wait there before the sender is paused; room for what comes after is computed."""
-
-    @property
-    def control(self) -> Control:
-        """What is known of its congestion control."""
-        return CONTROLS[self.cc]
-
-    @property
-    def longest_rto_ns(self) -> int:
-        """The time-out as a time; 0: never."""
-        if self.rto_ns is not None:
-            return self.rto_ns
-        return 4096 << self.timeout if self.timeout else 0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _keep_states(cls, data: object) -> object:
-        is_mrc = isinstance(data, dict) and data.get("kind") == TransportKind.MRC
-        return {"entropy": Entropy.MRC, **data} if is_mrc else data  # type: ignore[dict-item]
-
-    @model_validator(mode="after")
-    def _check(self) -> TransportSettings:
-        users = CONTROLS[self.cc].users
-        if self.kind not in users:
-            told = " or ".join(kind for kind in TransportKind if kind in users)
-            raise ValueError(f"{self.cc} is for transport.kind={told}: set that, or none")
-        if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
-            raise ValueError(
-                f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
-                f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
-            )
-        known: dict[str, str | None] = {"kind": "roce", "recovery": "go-back-n", "cc": "none"}
-        known |= dict.fromkeys(("first_rto_ns", "receive_gbps"))
-        for key, value in known.items() if self.endpoint == "scapy" else ():
-            if getattr(self, key) != value:
-                raise ValueError(
-                    f"the scapy endpoint knows no {key} {getattr(self, key)}: "
-                    f"{'leave that out' if value is None else f'make that {value}'}, or take "
-                    "endpoint core"
-                )
-        return self
 
 
 class LossSettings(Section):
@@ -642,7 +356,7 @@ class Scenario(Section):
                 "link.llr: a switch that starts again would number its frames anew, which the "
                 "other end of a link cannot know; leave out the restart, or set link.llr to none"
             )
-        ports = _ports_of_hosts(self.topology)
+        ports = self.topology.ports
         if ports > 1:
             self._check_ports(ports)
         if self.control.kind == "bgp" and self.link.ip != 4:
@@ -757,17 +471,10 @@ class Scenario(Section):
         )
 
 
-def _ports_of_hosts(topology: Topology) -> int:
-    """How many an adapter has."""
-    if isinstance(topology, Planes):
-        return topology.planes
-    return 2 if isinstance(topology, DualTor | TwoFabrics) else 1
-
-
 def remarks(scenario: Scenario) -> list[str]:
     """What one should know before it runs, in sentences: what is in vain, or renamed."""
     said = []
-    if isinstance(scenario.topology, File) and (renamed := scenario.topology.renamed()):
+    if renamed := scenario.topology.renamed():
         told = [f"{theirs} is {ours}" for theirs, ours in renamed.items()]
         more = [f"and {len(told) - _MOST_TOLD:,} more"] if len(told) > _MOST_TOLD else []
         names = ", ".join([*told[:_MOST_TOLD], *more])
@@ -800,7 +507,7 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
     lines = []
     problems = error.errors()
     for problem in problems[:_MOST_TOLD]:
-        parts = (str(part) for part in problem["loc"] if part not in (_ONE, _EACH))
+        parts = (str(part) for part in problem["loc"] if part not in (ONE, EACH))
         place = (section + ".".join(parts)).rstrip(".")
         if problem["type"] == "extra_forbidden":
             known = [key.name for key in keys_of(model, {}, section)]

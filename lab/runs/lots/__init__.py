@@ -17,7 +17,8 @@ from lab.runs.lots.lot import Lot, Section
 from lab.runs.lots.settings import CLASSES, Frame
 from lab.runs.lots.traffic import Crowd, traffic
 from lab.scenario import catalogue
-from lab.scenario.model import TOPOLOGIES, Scenario
+from lab.scenario.model import Scenario
+from lab.scenario.topology import TOPOLOGIES
 from lab.scenario.translate import controller_settings
 from params.classes import CONTROL_PRIORITY
 from traffic.congestion import CONTROLS

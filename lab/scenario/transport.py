@@ -1,0 +1,117 @@
+"""Transport: how adapters recover from loss, and what they do about congestion."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from lab.scenario.controls import CongestionControl, with_controls
+from params.rates import Gbps
+from params.section import Section
+from params.units import DurationNs, Size
+from traffic.congestion import CONTROLS, Control, about_controls
+from traffic.endpoint import Entropies, Entropy, Recovery, RetryLimit, TransportKind, Window
+
+# One rate or those of some; what is wrong with it is told of what it looks like alone.
+ONE, EACH = "of all", "of each"
+GbpsOfHosts = Annotated[
+    Annotated[Gbps, Tag(ONE)] | Annotated[dict[str, Gbps], Tag(EACH)],
+    Discriminator(lambda value: EACH if isinstance(value, dict) else ONE),
+]
+
+
+@with_controls
+class TransportSettings(Section):
+    """How adapters recover from loss and what they do about congestion."""
+
+    endpoint: Literal["core", "scapy"] = "core"
+    """Who plays adapters on Mininet: core, in C, or scapy, the same to read: slow, with go-back-n,
+    without congestion control. In the simulator core alone does."""
+    kind: TransportKind = TransportKind.ROCE
+    """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
+    where its bytes belong and is answered; what is lost, and only that, goes again. MRC (mrc) does
+    the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise."""
+    recovery: Recovery = Recovery.GO_BACK_N
+    """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
+    cc: CongestionControl = Field(
+        default="none",
+        description=f"Who holds senders back: none does nothing. {about_controls()}.",
+    )
+    entropy: Entropy = Entropy.REPS
+    """How UET and MRC choose ways: oblivious (all in turn), bitmap (but those congested), reps
+    (those that packets came back from unmarked), single (always the same), or mrc (all in turn but
+    those that lose packets, which are probed until they are better)."""
+    entropies: Entropies = 128
+    """From how many values it chooses, a power of two; switches choose ways by their hash."""
+    queue_pairs: int | None = Field(default=None, ge=1, le=64)
+    """How many queue pairs the channels between two hosts share, in turn; without it each has its
+    own."""
+    window: Window = 512
+    """Packets a queue pair may have in flight."""
+    timeout: int = Field(default=20, ge=0, le=31)
+    """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
+    ibv_qp_attr.timeout has it; 0: never. 20, 4.3 s, is what NCCL sets since 2.23 (NCCL_IB_TIMEOUT;
+    18 since 2.14, 14 before)."""
+    rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
+    """The same as a time, of any length, in place of timeout."""
+    first_rto_ns: DurationNs | None = Field(default=None, ge=1000, le=10**12)
+    """Adaptive retransmission: a silence's first time-out is so long, each further one twice as
+    long, up to timeout; after timeout x retry_limit of silence a queue pair gives up."""
+    reorder: DurationNs | None = Field(default=None, ge=0, le=10**12)
+    """Selective recovery: how long packets may overtake one before it counts as lost. Without it as
+    long as round trips of late took, and four times that where lb.policy scatters packets."""
+    acks: Literal["data", "control"] | None = None
+    """Which class acknowledgements travel in: that of their data, as RoCEv2 adapters have it (a
+    queue pair has one DSCP), so that a pause holds them too and nothing takes them; or the control
+    class, beside CNPs, which may lose them unless it is one of pfc.priorities. Without it UET's and
+    MRC's travel with data of a lossless class, and in the control class where none is paused."""
+    retry_limit: RetryLimit = 7
+    """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
+    (NCCL_IB_RETRY_CNT)."""
+
+    receive_gbps: GbpsOfHosts | None = None
+    """How fast hosts take what comes, all of them or by name, such as {h1: 25}; without it at their
+    links' rate. What waits in an adapter's buffer pauses the sender (pfc) before it is full."""
+    receive_buffer: Size = Field(default=64_000, ge=1, le=1 << 28)
+    """What may wait there before the sender is paused; room for what comes after is computed."""
+
+    @property
+    def control(self) -> Control:
+        """What is known of its congestion control."""
+        return CONTROLS[self.cc]
+
+    @property
+    def longest_rto_ns(self) -> int:
+        """The time-out as a time; 0: never."""
+        if self.rto_ns is not None:
+            return self.rto_ns
+        return 4096 << self.timeout if self.timeout else 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_states(cls, data: object) -> object:
+        is_mrc = isinstance(data, dict) and data.get("kind") == TransportKind.MRC
+        return {"entropy": Entropy.MRC, **data} if is_mrc else data  # type: ignore[dict-item]
+
+    @model_validator(mode="after")
+    def _check(self) -> TransportSettings:
+        users = CONTROLS[self.cc].users
+        if self.kind not in users:
+            told = " or ".join(kind for kind in TransportKind if kind in users)
+            raise ValueError(f"{self.cc} is for transport.kind={told}: set that, or none")
+        if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
+            raise ValueError(
+                f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
+                f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
+            )
+        known: dict[str, str | None] = {"kind": "roce", "recovery": "go-back-n", "cc": "none"}
+        known |= dict.fromkeys(("first_rto_ns", "receive_gbps"))
+        for key, value in known.items() if self.endpoint == "scapy" else ():
+            if getattr(self, key) != value:
+                raise ValueError(
+                    f"the scapy endpoint knows no {key} {getattr(self, key)}: "
+                    f"{'leave that out' if value is None else f'make that {value}'}, or take "
+                    "endpoint core"
+                )
+        return self
