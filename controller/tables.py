@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
@@ -93,7 +93,6 @@ _ALL_BUT_PAUSES = 0xFF & ~(1 << PAUSE_PRIORITY)  # classes
 _REMEDIES = {Remedy.DROP: 1, Remedy.FORWARD: 2, Remedy.ALERT: 3}  # stuck_t in p4src/types.p4
 
 
-_LOAD_AWARE = frozenset({Policy.DLB, Policy.CONGA})
 Groups = dict[tuple[NextHop, ...], int]  # the number of each set of next hops
 
 
@@ -517,18 +516,15 @@ def _policies(site: SwitchSite) -> Iterator[Entity]:
     policy = lb.policy
     if policy is Policy.CONGA and not is_leaf:
         policy = Policy.ECMP  # only leaves know how busy the ways are
-    params: dict[str, int] = {}
-    if policy in (Policy.FLOWLET, Policy.DLB, Policy.CONGA):
-        params["flowlet_gap"] = site.ticks(lb.flowlet_gap_ns)
-    if policy in _LOAD_AWARE:
-        params["load_window_shift"] = _window_shift(site)
-    if policy is Policy.ADAPTIVE:
-        params["queue_quantum_shift"] = site.settings.max_frame.bit_length() - 1
-    if policy is Policy.STRUCTURED:
-        params["entropy_shift"] = _entropy_shift(site)
-    if policy is Policy.CONGA:
-        params["leaf"] = site.switch.number
-        params["age"] = site.ticks(thresholds.metric_age_ns(lb))
+    told: dict[str, Callable[[], int]] = {
+        "flowlet_gap": lambda: site.ticks(lb.flowlet_gap_ns),
+        "load_window_shift": lambda: _window_shift(site),
+        "queue_quantum_shift": lambda: site.settings.max_frame.bit_length() - 1,
+        "entropy_shift": lambda: _entropy_shift(site),
+        "leaf": lambda: site.switch.number,
+        "age": lambda: site.ticks(thresholds.metric_age_ns(lb)),
+    }
+    params = {name: told[name]() for name in policy.takes}
     for priority in PRIORITIES if policy is not Policy.ECMP else ():
         yield entry("path_policies", {"meta.priority": priority}, f"use_{policy.value}", **params)
     yield default("conga_ends", "learn" if is_leaf else "NoAction")
@@ -899,7 +895,7 @@ def _window_shift(site: SwitchSite) -> int:
 def _load(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
     telemetry = settings.telemetry
-    if settings.lb.policy not in _LOAD_AWARE and not telemetry.share and not telemetry.by_hosts:
+    if not settings.lb.policy.goes_by_load and not telemetry.share and not telemetry.by_hosts:
         return
     shift = _window_shift(site)
     for port in site.ports:

@@ -25,7 +25,7 @@ from lab.scenario.model import Fault, Scenario
 from params.access import Rule
 from params.classes import CONTROL_PRIORITY, ClassSet
 from params.link import Replay
-from params.load_balancing import Policy
+from params.load_balancing import Moves
 from params.rates import bps
 from topologies import Fabric, Link, NodeKind
 from topologies.fabric import MAX_PORT, Speed
@@ -40,9 +40,6 @@ RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its l
 _CONGA_BYTES = 8
 _TAG_BYTES = 4
 _Number = TypeVar("_Number", int, float)
-# Packets of a flow go different ways.
-_PER_PACKET = {Policy.SPRAY, Policy.ADAPTIVE, Policy.DRILL}
-_BY_HASH = {Policy.ECMP, Policy.STRUCTURED}
 
 
 def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0) -> Settings:
@@ -325,7 +322,7 @@ def endpoint_config(
 ) -> EndpointConfig:
     """What a host's adapter is set to."""
     transport = scenario.transport
-    is_uet = transport.kind.sprays
+    is_uet, moves = transport.kind.sprays, scenario.lb.policy.moves
     storms = [
         (fault.at_ns, fault.at_ns + fault.for_ns)
         for fault in scenario.faults
@@ -341,9 +338,7 @@ def endpoint_config(
         recovery=transport.recovery,
         window=transport.window,
         reorder=transport.reorder,
-        multipath=int(
-            scenario.lb.policy not in _BY_HASH if is_uet else scenario.lb.policy in _PER_PACKET
-        ),
+        multipath=int(moves is Moves.PACKETS or (is_uet and moves is Moves.FLOWLETS)),
         rto=transport.longest_rto_ns,
         rto_first=transport.first_rto_ns,
         retry_limit=transport.retry_limit,

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from lab.runs.lots.fabrics import GBPS
 from lab.runs.lots.lot import Lot, Section
 from params.classes import DSCP_PRIORITIES
+from params.load_balancing import Moves, Policy
 from topologies import Fabric, NodeKind
 from traffic.congestion import CONTROLS, Control, Kind, Parameter
 
 CLASSES = range(7)
 _ROOM = 4296  # bytes that a frame may need besides its payload: the largest cell, and headers
-PER_PACKET = "spray", "adaptive", "drill"
-POLICIES = "ecmp", "flowlet", "dlb", "conga", "structured", *PER_PACKET
 _USUAL = {  # of parameters for which a control finds a value itself
     Kind.TIME: (1000, 10**5),
     Kind.RATE: (10**6, 10**10),
@@ -192,8 +191,9 @@ def schedule(lot: Lot, chosen: Frame) -> Section:
 def balancing(lot: Lot, chosen: Frame) -> Section:
     """Which way a packet takes."""
     is_vain = chosen.kind == "dual-tor" or chosen.is_tunnelled
-    policies = [policy for policy in POLICIES if not (is_vain and policy == "conga")]
-    return {"policy": lot.one(policies), **lot.maybe(0.2, flowlet_gap_ns=lot.wide(100, 10**6))}
+    known = sorted(Policy, key=lambda policy: policy.moves is Moves.PACKETS)
+    fitting = [each.value for each in known if not (is_vain and each is Policy.CONGA)]
+    return {"policy": lot.one(fitting), **lot.maybe(0.2, flowlet_gap_ns=lot.wide(100, 10**6))}
 
 
 def _parameters(lot: Lot, control: Control) -> Section:
@@ -221,7 +221,7 @@ def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
     """Adapters; where things are lost on purpose, such as send them again in time."""
     found: Section = {"cc": chosen.cc}
     if chosen.transport == "roce":
-        if policy in PER_PACKET:
+        if Policy(policy).moves is Moves.PACKETS:
             found["recovery"] = "selective"
         else:
             found["recovery"] = lot.one(("go-back-n", "go-back-n", "go-back-0", "selective"))
