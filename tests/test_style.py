@@ -83,6 +83,33 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert not circles
 
 
+_DEFINED = re.compile(
+    r"^(?!static|typedef)[a-z][\w *]*?\b(\w+)\([^;{]*?\)\s*\{|^const struct \w+ (\w+) = ",
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize("folder", ["switch/rt", "traffic/core", "lab/engines/sim"])
+def test_no_files_of_c_use_each_other_in_a_circle(folder: str) -> None:
+    """Programs are on top of all; `no_kernel.c` is linked in place of others."""
+    files = [
+        each for each in (ROOT / folder).rglob("*.c") if not re.search("_main|no_kernel", str(each))
+    ]
+    texts = {
+        path: re.sub(r"/\*.*?\*/|//.*", "", path.read_text(), flags=re.DOTALL) for path in files
+    }
+    owner = {a or b: path for path, text in texts.items() for a, b in _DEFINED.findall(text)}
+    assert len(owner) > len(files)
+    graph = nx.DiGraph(
+        (path.name, owner[word].name)
+        for path, text in texts.items()
+        for word in set(re.findall(r"\w+", text)) & owner.keys()
+        if owner[word] != path
+    )
+    circles = [sorted(c) for c in nx.strongly_connected_components(graph) if len(c) > 1]
+    assert not circles
+
+
 def test_ten_questions_are_answered_where_the_internals_say() -> None:
     text = (ROOT / "docs" / "internals.md").read_text()
     told = re.findall(r"^\| .+\? \| `([\w/.]+)` \|$", text, re.MULTILINE)

@@ -92,8 +92,8 @@ __all__ = [
 CORE = Path(__file__).parent / "core"
 _MODULES = (
     *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "rx_buffer"),
-    *("mrc_frame", "plan", "requester", "responder", "script", "scheduler"),
-    *("uet_frame", "uet_receive", "uet_send"),
+    *("mrc_frame", "plan", "qp", "requester", "responder", "script", "scheduler"),
+    *("uet_answer", "uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = (*(CORE / f"{name}.c" for name in _MODULES), *sorted(FOLDER.glob("*.c")))
 """What an endpoint is made of; link these into anything that hosts endpoints."""

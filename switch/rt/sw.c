@@ -32,6 +32,7 @@ const char *const sw_drop_names[DROP_REASONS] = {
 
 #define EVENT_RING (1u << 20)
 #define BURST_OF_WHOLE 16u
+#define TIMER_FRAME_BYTES 60
 
 struct sw *sw_new(const struct sw_config *config)
 {
@@ -861,8 +862,12 @@ void sw_receive_cut(struct sw *sw, uint32_t number, const void *frame, uint32_t 
         take_in(sw, port, number, frame, len, absent, now);
 }
 
-void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now)
+/* A timer's packet, which begins with its number, enters like one received. */
+static void ring(struct sw *sw, uint32_t number, ns_t now)
 {
+    const uint8_t frame[TIMER_FRAME_BYTES] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16),
+                                              (uint8_t)(number >> 8), (uint8_t)number};
+    const uint32_t len = sizeof frame;
     const struct sw_program *program = sw->program;
     struct pkt *p = pkt_alloc(sw->pool, program->phv_size, program->headroom, len);
     unsigned book = BOOK_MADE + frame_class(frame, len);
@@ -875,7 +880,7 @@ void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type typ
     p->book = (uint8_t)book;
     memcpy(p->frame, frame, len);
     program->clear(p->phv);
-    p->type = (uint8_t)type;
+    p->type = PKT_TIMER;
     p->ingress_ns = now;
     p->ingress_len = p->length = len;
     run_parser(sw, p, now);
@@ -1088,12 +1093,13 @@ static ns_t link_wake(const struct sw_port *port)
     return earlier(due > idle_at ? due : idle_at, port->extra ? port->extra->due : SW_NEVER);
 }
 
-/* A queue has waited for credits for long: the program is told, as by a timer. */
+/* A queue has waited for credits for long: the program is told, by a number behind all timers'. */
 static void ask_for_credits(struct sw *sw, struct sw_port *port, ns_t now)
 {
-    unsigned asks = port->tm.schedule->asks;
+    const struct sw_cells *timers = &sw->shared[SW_TIMER];
+    unsigned asks = timers->at ? port->tm.schedule->asks : 0;
     for (port->tm.schedule->asks = 0; asks; asks &= asks - 1)
-        timer_ask(sw, port->number * SW_QUEUES + (unsigned)__builtin_ctz(asks), now);
+        ring(sw, timers->count + port->number * SW_QUEUES + (unsigned)__builtin_ctz(asks), now);
 }
 
 static bool link_is_full(const struct sw_port *port)
@@ -1311,7 +1317,7 @@ ns_t sw_service(struct sw *sw, ns_t now)
     if (sw->n_gathered)
         run_gathered(sw);
     if (SW_UNLIKELY(timer_due(sw) <= now))
-        timer_ring(sw, now);
+        timer_ring(sw, ring, now);
     ns_t wake = service_ports(sw, now);
     /* What egress recirculated goes through ingress now, and may want to leave at once. */
     for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {

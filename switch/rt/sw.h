@@ -289,22 +289,18 @@ bool digest_configure(struct sw *sw, uint32_t digest, bool enabled, ns_t max_tim
 void digest_ack(struct sw *sw, uint32_t digest, uint32_t list_id);
 
 /* timer.c: packets that the program ordered for a time. */
-void timer_ring(struct sw *sw, ns_t now); /* those that are due go through ingress */
+typedef void (*timer_bell)(struct sw *sw, uint32_t number, ns_t now);
+void timer_ring(struct sw *sw, timer_bell ring, ns_t now); /* those that are due, one by one */
 static inline ns_t timer_due(const struct sw *sw) /* when the next is; SW_NEVER */
 {
     const struct sw_cells *cells = &sw->shared[SW_TIMER];
     ns_t due = cells->at ? sw_cell_read(cells, cells->count - 1) : 0;
     return due ? cells->from + due : SW_NEVER;
 }
-/* A queue, port * SW_QUEUES + priority, has waited for credits for long: rings behind all cells. */
-void timer_ask(struct sw *sw, uint32_t queue, ns_t now);
 /* A port came up: what its queues are to send again, they send now. */
 void timer_hasten(struct sw *sw, uint32_t port, ns_t now);
 /* What the books say: the lines that are not zero, up to `room`; returns how many there are. */
 uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room);
-
-/* sw.c: a packet that the switch made itself enters like one received. */
-void sw_inject(struct sw *sw, const void *frame, uint32_t len, enum pkt_type type, ns_t now);
 
 /* idle.c: entries that nobody hits */
 ns_t idle_service(struct sw *sw, ns_t now);

@@ -18,27 +18,12 @@
  */
 #include "sw.h"
 
-#define TIMER_FRAME_BYTES 60
-
 static void set_cell(const struct sw_cells *cells, uint32_t at, ns_t value)
 {
     if (cells->cell_bytes == 8)
         *(uint64_t *)sw_cell(cells, at) = value;
     else
         *(uint32_t *)sw_cell(cells, at) = (uint32_t)value;
-}
-
-static void ring(struct sw *sw, uint32_t number, ns_t now)
-{
-    uint8_t frame[TIMER_FRAME_BYTES] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16),
-                                        (uint8_t)(number >> 8), (uint8_t)number};
-    sw_inject(sw, frame, sizeof frame, PKT_TIMER, now);
-}
-
-void timer_ask(struct sw *sw, uint32_t queue, ns_t now)
-{
-    if (sw->shared[SW_TIMER].at)
-        ring(sw, sw->shared[SW_TIMER].count + queue, now);
 }
 
 void timer_hasten(struct sw *sw, uint32_t port, ns_t now)
@@ -53,7 +38,7 @@ void timer_hasten(struct sw *sw, uint32_t port, ns_t now)
         }
 }
 
-void timer_ring(struct sw *sw, ns_t now)
+void timer_ring(struct sw *sw, timer_bell ring, ns_t now)
 {
     const struct sw_cells *cells = &sw->shared[SW_TIMER];
     uint32_t last = cells->count - 1;

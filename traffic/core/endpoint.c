@@ -339,39 +339,6 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     return qp;
 }
 
-void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
-              ns_t now)
-{
-    struct ep_event event = {
-        .kind = kind,
-        .error = qp->error,
-        .message = message,
-        .qp = qp,
-        .at = now,
-    };
-    ep->port.event(ep->port.ctx, &event);
-}
-
-void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now)
-{
-    if (qp->error)
-        return;
-    struct ep_message *message = qp->head;
-    qp->error = (uint8_t)error;
-    if (qp->out) {
-        qp->out->rto_at = NS_NEVER;
-        qp->out->cursor = NULL;
-    }
-    qp->head = qp->tail = NULL;
-    ep->counters.qp_errors++;
-    ep_event(ep, EP_QP_ERROR, qp, NULL, now);
-    while (message) {
-        struct ep_message *next = message->next;
-        ep_event(ep, EP_FAILED, qp, message, now);
-        message = next;
-    }
-}
-
 void ep_post(struct ep *ep, struct ep_message *message, ns_t now)
 {
     if (message->qp->error)
@@ -402,29 +369,6 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
                                 : 0,
     };
     return true;
-}
-
-/* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
-bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
-{
-    const uint8_t *ours = qp->common->data + WIRE_IP_AT;
-    uint32_t source = ip_source_at(ours), bytes = ip_address_bytes(ours);
-    return !memcmp(ip + source, qp->flow.address, bytes) &&
-           !memcmp(ip + source + bytes, ours + source, bytes);
-}
-
-bool qp_is_from_plane(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
-{
-    enum { MACS = 12 };
-    uint32_t source = ip_source_at(ip), bytes = ip_address_bytes(ip);
-    if (qp_is_from_peer(qp, ip))
-        return true;
-    for (uint32_t plane = 1; plane < ep->config.ports; plane++) {
-        const uint8_t *ours = qp->uet->planes + (plane - 1) * ends_bytes(ep) + MACS;
-        if (!memcmp(ip + source, ours + bytes, bytes) && !memcmp(ip + source + bytes, ours, bytes))
-            return true;
-    }
-    return false;
 }
 
 static bool icrc_matches(const uint8_t *ip, const uint8_t *bth, const struct packet *packet)
@@ -494,7 +438,7 @@ static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t stored, n
         ++*wrong;
         return;
     }
-    struct qp *qp = ep_find_qp(ep, packet.remote);
+    struct qp *qp = qp_find(ep, packet.remote);
     uint32_t reth = opcode_starts(packet.opcode) ? WIRE_RETH : 0;
     if (!qp || qp->error || !qp_is_from_peer(qp, frame + WIRE_IP_AT))
         ep->counters.rx_no_queue_pair++;
@@ -567,12 +511,13 @@ void ep_receive(struct ep *ep, uint8_t port, const uint8_t *frame, uint32_t stor
     }
 }
 
-void ep_take(struct ep *ep, ns_t now)
+ns_t ep_service(struct ep *ep, ns_t now)
 {
     uint32_t stored, wire;
     const uint8_t *frame;
     while ((frame = rx_buffer_take(&ep->rx_buffer, now, &stored, &wire)))
         take(ep, frame, stored, now);
+    return schedule_all(ep, now);
 }
 
 const struct ep_counters *ep_counters(struct ep *ep, ns_t now)
@@ -653,8 +598,7 @@ enum ep_error qp_error(const struct qp *qp) { return qp->error; }
 
 struct qp *ep_find_qp(const struct ep *ep, uint32_t number)
 {
-    uint32_t index = idmap_find(&ep->qp_by_number, number);
-    return index == IDMAP_NONE ? NULL : &ep->qps[index];
+    return qp_find(ep, number);
 }
 
 void qp_state(const struct qp *qp, ns_t now, struct qp_state *state)

@@ -1,10 +1,11 @@
 /* The inside of an endpoint, shared by its files and by nobody else.
  *
- *   endpoint.c   making one, taking frames apart, events, counters
- *   scheduler.c      who sends next, and when to wake
+ *   endpoint.c   making one, taking frames apart, counters
+ *   scheduler.c  who sends next, and when to wake
  *   requester.c  messages out: segments, windows, ACKs and NAKs, time-outs
  *   responder.c  messages in: order, placement, what is owed in return
  *   halves.c     what queue pairs know while they send or receive: made and given back
+ *   qp.c         what became of queue pairs
  *   frame.c      templates to frames
  *   transport.h  what a transport is; the above are RoCEv2's, uet.h begins another
  *
@@ -329,11 +330,9 @@ void schedule_rto(struct ep *ep, struct qp *qp); /* its time-out was set */
 void schedule_alarm(struct ep *ep, struct qp *qp); /* so was that of its patience with holes */
 void note_paused(struct ep *ep, struct lane *lane, uint8_t priority, ns_t took);
 void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now);
+ns_t schedule_all(struct ep *ep, ns_t now); /* send what may be sent; when to do so again */
 ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, uint8_t priority,
                    ps_t ready, ns_t now);
-
-/* endpoint.c: what waited to be taken, and has been by now. */
-void ep_take(struct ep *ep, ns_t now);
 
 /* requester.c */
 /* Put a message behind those posted before; let go of those that end at or before a number. */
@@ -352,7 +351,7 @@ struct ep_message *responder_target(const struct ep *ep, const struct qp *qp, ui
 bool responder_place(struct ep *ep, struct ep_message *message, uint64_t offset,
                      const uint8_t *data, uint32_t n);
 void responder_received(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t now);
-bool responder_notify(struct ep *ep, struct qp *qp, ns_t now); /* the CNP */
+bool responder_notify(struct ep *ep, struct qp *qp, ns_t now); /* a CNP */
 
 /* halves.c */
 /* A queue pair's half, made if there is none. NULL when memory is short. */
@@ -365,9 +364,21 @@ void halves_free(struct qp *qp); /* what is theirs besides */
 void spares_give(struct spares *spares, void *given);
 void spares_free(struct spares *spares);
 
-/* endpoint.c */
-bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip);
-bool qp_is_from_plane(const struct ep *ep, const struct qp *qp, const uint8_t *ip); /* in any */
+/* qp.c */
+/* The queue pair of a number; NULL if there is none. */
+static inline struct qp *qp_find(const struct ep *ep, uint32_t number)
+{
+    uint32_t index = idmap_find(&ep->qp_by_number, number);
+    return index == IDMAP_NONE ? NULL : &ep->qps[index];
+}
+/* Queue pair numbers are each endpoint's own: a packet that strayed here may bear one of ours. */
+static inline bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
+{
+    const uint8_t *ours = qp->common->data + WIRE_IP_AT;
+    uint32_t source = ip_source_at(ours), bytes = ip_address_bytes(ours);
+    return !memcmp(ip + source, qp->flow.address, bytes) &&
+           !memcmp(ip + source + bytes, ours + source, bytes);
+}
 void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
               ns_t now);
 void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now);

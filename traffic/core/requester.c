@@ -636,5 +636,15 @@ static struct cc_link link(const struct ep *ep, const struct qp *qp)
     };
 }
 
-const struct transport ROCE = {can_send, send,  post, link, answer_port, responder_answer,
-                               timeout,  alarm, ports_changed};
+const struct transport ROCE = {
+    .can_send = can_send,
+    .send = send,
+    .post = post,
+    .link = link,
+    .answer_port = answer_port,
+    .answer = responder_answer,
+    .timeout = timeout,
+    .alarm = alarm,
+    .ports_changed = ports_changed,
+    .notify = responder_notify,
+};

@@ -263,7 +263,7 @@ static bool send_notice(struct ep *ep, ns_t now)
 {
     struct qp *qp = ep->notices.head;
     struct receiving *in = qp->in;
-    if (!responder_notify(ep, qp, now))
+    if (!ep->transport->notify(ep, qp, now))
         return false;
     ep->notices.head = in->notices_next;
     in->in_notices = false;
@@ -562,15 +562,15 @@ static ns_t wake(const struct ep *ep, ns_t now)
     return at > now ? at : now + 1;
 }
 
-ns_t ep_service(struct ep *ep, ns_t now)
+ns_t schedule_all(struct ep *ep, ns_t now)
 {
     ep->stalled = false;
-    ep_take(ep, now);
     do {
         release_paced(ep, ps_of_ns(now));
         time_out(ep, now);
         ring_alarms(ep, now);
-        uet_grant(ep, now);
+        if (ep->transport->grant)
+            ep->transport->grant(ep, now);
     } while (send_one(ep, now));
     if (ep->config.credit.classes)
         note_credits(ep, now);

@@ -18,6 +18,8 @@ struct transport {
     void (*alarm)(struct ep *ep, struct qp *qp, ns_t now);
     /* A port has a link, or has none any more. May be NULL. */
     void (*ports_changed)(struct ep *ep, struct qp *qp, ns_t now);
+    bool (*notify)(struct ep *ep, struct qp *qp, ns_t now); /* the CNP that it owes, if it ever does */
+    void (*grant)(struct ep *ep, ns_t now);                 /* credit that is due by now. May be NULL */
 };
 
 extern const struct transport ROCE, UET;

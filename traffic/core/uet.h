@@ -1,7 +1,8 @@
 /* The inside of Ultra Ethernet Transport, shared by its files and by nobody else.
  *
  *   uet_send.c     messages out: what flies, what is lost, probes for a tail
- *   uet_receive.c  messages in: placed where they say, answered one by one; credits
+ *   uet_receive.c  messages in: placed where they say
+ *   uet_answer.c   what is owed to a peer: answers, questions, credit
  *   uet_frame.c    templates to frames
  *
  * Every packet takes a way of its own (entropy.h), says where its bytes belong and is answered by
@@ -168,32 +169,53 @@ uint64_t uet_map_begin(const struct qp *qp, const struct uet_answer *answer);
 uint16_t uet_early(const struct qp *qp); /* how far the last that came is ahead */
 
 /* uet_send.c */
-uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes); /* of a packet with so much on board */
 void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt);
 void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+/* The ways that are not to be used, bit i: entropy i. False if none would be left, or no states are kept. */
+bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
+void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+
+/* uet_receive.c */
+void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
+
+/* uet_answer.c */
+void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now);
+bool uet_answer(struct ep *ep, struct qp *qp, ns_t now);
+uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp);
+/* The credit target, in units: what a receiver is to have granted in all. And to be such a receiver:
+ * what a peer would have granted, and granting what is due by now. */
+uint32_t uet_target(const struct ep *ep, const struct qp *qp);
+void uet_want_credit(struct ep *ep, struct qp *qp, uint32_t units, ns_t now);
+void uet_grant(struct ep *ep, ns_t now);
+
+/* When the next grant is due; NS_NEVER. */
+static inline ns_t uet_grant_due(const struct ep *ep)
+{
+    return ep->demands.head ? ns_after_ps(ep->grant_at) : NS_NEVER;
+}
+
+/* Whether a queue pair spends credit that its receiver grants. */
+static inline bool uet_spends(const struct qp *qp) { return cc_hears(qp->cc, CC_CREDIT); }
+
+/* The size of a packet with so much on board. */
+static inline uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
+{
+    return bth_at(ep) + ep->format->headers + bytes + WIRE_ICRC;
+}
+
 /* The port of an entropy's plane. */
 static inline uint8_t uet_plane(const struct ep *ep, uint16_t entropy)
 {
     return (uint8_t)(entropy & (ep->config.ports - 1u));
 }
-void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
-/* The ways that are not to be used, bit i: entropy i. False if none would be left, or no states are kept. */
-bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
-void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
-/* Whether a queue pair spends credit that its receiver grants; and the credit target, in units: what
- * that is to have granted in all. */
-static inline bool uet_spends(const struct qp *qp) { return cc_hears(qp->cc, CC_CREDIT); }
-uint32_t uet_target(const struct ep *ep, const struct qp *qp);
 
-/* uet_receive.c */
-void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
-void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now);
-bool uet_answer(struct ep *ep, struct qp *qp, ns_t now);
 /* The port that something of an entropy leaves by, whatever it says: its plane's, or any that has a
  * link. */
-uint8_t uet_port(const struct ep *ep, uint16_t entropy);
-uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp);
-void uet_grant(struct ep *ep, ns_t now);     /* credit that is due by now */
-ns_t uet_grant_due(const struct ep *ep);     /* when the next is; NS_NEVER */
+static inline uint8_t uet_port(const struct ep *ep, uint16_t entropy)
+{
+    uint8_t plane = uet_plane(ep, entropy);
+    return ep->up >> plane & 1 || !ep->up ? plane : first_port(ep->up);
+}
 
 #endif

@@ -1,162 +1,15 @@
-/* UET's receiving side: packets are placed where they say, answered one by one, and credit is granted.
+/* UET's receiving side: packets are placed where they say, and answered one by one.
  *
  * An answer names the packet it is for, and so the way that one took; it also tells all that came
  * before the first gap, and of 64 packets beyond it which have come. A cut packet is answered by a
  * NACK unless its whole came before. What a stranger sends, or a peer about what nobody posted, changes
  * nothing and is counted.
- *
- * Credit: flows whose peers would send more than they were granted stand in a ring, and each turn
- * grants one packet, a packet's time on our link after the one before and a hundredth more. All of a
- * host's flows share that one clock: together they bring a little less than the link does, so that a
- * queue which their first windows left drains (the pace is htsim's).
  */
 #include "uet.h"
 
 #include <stdlib.h>
 
 #include "icrc.h"
-
-enum { GRANTED_PERCENT = 99 }; /* of our link's rate */
-
-void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now)
-{
-    struct uet *uet = qp->uet;
-    if (!uet->answers && !(uet->answers = malloc(UET_ANSWERS * sizeof *uet->answers)))
-        return;
-    if (uet->n_answers == UET_ANSWERS) {
-        ep->counters.answers_withheld++; /* the peer finds out by itself, later */
-        return;
-    }
-    uet->answers[(uet->first_answer + uet->n_answers++) % UET_ANSWERS] = *answer;
-    qp->in->owed |= OWE_ACK;
-    schedule_answer(ep, qp, now);
-}
-
-static bool several(const struct ep *ep) { return ep->config.ports > 1; }
-
-uint8_t uet_port(const struct ep *ep, uint16_t entropy)
-{
-    uint8_t plane = uet_plane(ep, entropy);
-    return ep->up >> plane & 1 || !ep->up ? plane : first_port(ep->up);
-}
-
-uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp)
-{
-    const struct uet *uet = qp->uet;
-    return uet_port(ep, uet->owes_grant || !uet->answers ? uet->heard
-                                                         : uet->answers[uet->first_answer].entropy);
-}
-
-/* The way an answer takes: that of what it answers, unless that is known to be no good from here. */
-static uint16_t way_back(const struct ep *ep, const struct qp *qp, uint16_t entropy)
-{
-    uint16_t ports = ep->config.ports, ways = ep->config.entropies;
-    if (!qp->uet->ways || entropy >= ways)
-        return entropy;
-    const struct health *health = &qp->uet->entropy[uet_plane(ep, entropy)].health;
-    if (!health->good || health->ways[entropy / ports].state < WAY_BAD)
-        return entropy;
-    do
-        entropy = (uint16_t)((entropy + ports) % ways);
-    while (health->ways[entropy / ports].state >= WAY_BAD);
-    return entropy;
-}
-
-static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answer *answer,
-                             uint32_t *stored)
-{
-    struct uet *uet = qp->uet;
-    if (uet->owes_grant) {
-        struct uet_answer grant = {.seq = qp->expected - 1, .way = several(ep) ? uet->heard : 0};
-        return ep->format->control(ep, qp, UET_CTRL_CREDIT, &grant,
-                                 (uint32_t)(uet->granted / UET_CREDIT_UNIT) & 0xFFFFFF, stored);
-    }
-    struct uet_answer its = *answer;
-    its.way = its.entropy;
-    if (its.kind == UET_SAY_PROBE)
-        return ep->format->control(ep, qp, UET_CTRL_PROBE, &its, (uint32_t)its.seq, stored);
-    if (its.kind == UET_SAY_CREDIT_REQ) {
-        its.seq = qp->una;
-        return ep->format->control(ep, qp, UET_CTRL_CREDIT_REQ, &its, uet_target(ep, qp), stored);
-    }
-    its.way = way_back(ep, qp, its.entropy);
-    return its.kind == UET_SAY_NACK ? ep->format->nack(ep, qp, &its, stored)
-                                    : ep->format->ack(ep, qp, &its, stored);
-}
-
-bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
-{
-    struct uet *uet = qp->uet;
-    if (!uet->owes_grant && !uet->n_answers)
-        return true;
-    const struct uet_answer *answer = uet->answers ? &uet->answers[uet->first_answer] : NULL;
-    uint32_t stored, wire = answer_frame(ep, qp, answer, &stored);
-    uint8_t port = uet_answer_port(ep, qp), priority = answer_priority(ep, qp);
-    if (schedule_send(ep, port, stored, wire, priority, qp->in->answer_ready, now) == PS_NEVER)
-        return false;
-    if (uet->owes_grant) {
-        uet->owes_grant = false;
-        ep->counters.tx_credits++;
-    } else {
-        ep->counters.tx_naks += answer->kind == UET_SAY_NACK;
-        ep->counters.tx_acks += answer->kind == UET_SAY_ACK;
-        ep->counters.tx_probes += answer->kind == UET_SAY_PROBE;
-        uet->first_answer = (uint8_t)((uet->first_answer + 1) % UET_ANSWERS);
-        uet->n_answers--;
-    }
-    if (!uet->n_answers)
-        qp->in->owed &= (uint8_t)~OWE_ACK;
-    if (uet->n_answers)
-        qp->in->owed |= OWE_ACK;
-    return true;
-}
-
-/* --- credit ------------------------------------------------------------------------------------ */
-
-static void want_credit(struct ep *ep, struct qp *qp, uint32_t units, ns_t now)
-{
-    struct uet *uet = qp->uet;
-    uint32_t known = (uint32_t)(uet->demand / UET_CREDIT_UNIT);
-    uint32_t more = (units - known) & 0xFFFFFF;
-    if (more >= 0x800000)
-        return; /* an old one */
-    uet->demand += (uint64_t)more * UET_CREDIT_UNIT;
-    if (uet->in_demands || uet->granted >= uet->demand)
-        return;
-    uet->in_demands = true;
-    uet->demands_next = NULL;
-    if (ep->demands.head)
-        ep->demands.tail->uet->demands_next = qp;
-    else
-        ep->demands.head = qp;
-    ep->demands.tail = qp;
-    if (ep->grant_at < ps_of_ns(now))
-        ep->grant_at = ps_of_ns(now);
-}
-
-ns_t uet_grant_due(const struct ep *ep)
-{
-    return ep->demands.head ? ns_after_ps(ep->grant_at) : NS_NEVER;
-}
-
-void uet_grant(struct ep *ep, ns_t now)
-{
-    uint32_t packet = uet_frame_size(ep, ep->config.mtu);
-    ps_t lasts = ps_for_bytes(packet + ep->config.overhead_bytes, ep_bps(ep));
-    lasts = lasts * 100 / GRANTED_PERCENT;
-    while (ep->demands.head && ep->grant_at <= ps_of_ns(now)) {
-        struct qp *qp = ep->demands.head;
-        struct uet *uet = qp->uet;
-        ep->demands.head = uet->demands_next;
-        uet->in_demands = false;
-        uet->granted += (packet + UET_CREDIT_UNIT - 1) / UET_CREDIT_UNIT * UET_CREDIT_UNIT;
-        uet->owes_grant = true;
-        ep->grant_at += lasts;
-        schedule_answer(ep, qp, now);
-        if (uet->granted < uet->demand)
-            want_credit(ep, qp, (uint32_t)(uet->demand / UET_CREDIT_UNIT) & 0xFFFFFF, now);
-    }
-}
 
 /* --- data -------------------------------------------------------------------------------------- */
 
@@ -196,7 +49,7 @@ static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *pac
     ep->counters.np_ecn_marked_packets += packet->marked;
     uet->received += packet->was;
     if (packet->spends && uet_spends(qp))
-        want_credit(ep, qp, packet->credit, now);
+        uet_want_credit(ep, qp, packet->credit, now);
     if (packet->cut && !known) {
         answer.kind = UET_SAY_NACK;
         answer.code = packet->cut_at_last_hop ? UET_NACK_TRIMMED_LAST_HOP : UET_NACK_TRIMMED;
@@ -239,7 +92,7 @@ static void take_probe(struct ep *ep, struct qp *qp, const struct uet_packet *pa
 /* Whoever asks may not have heard of what was granted. */
 static void take_request(struct ep *ep, struct qp *qp, uint32_t units, ns_t now)
 {
-    want_credit(ep, qp, units, now);
+    uet_want_credit(ep, qp, units, now);
     qp->uet->owes_grant = true;
     schedule_answer(ep, qp, now);
 }
@@ -308,6 +161,21 @@ static void take_known(struct ep *ep, struct qp *qp, const struct uet_packet *pa
         ep->counters.rx_refused++;
 }
 
+/* By any of its planes. */
+static bool is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
+{
+    enum { MACS = 12 };
+    uint32_t source = ip_source_at(ip), bytes = ip_address_bytes(ip);
+    if (qp_is_from_peer(qp, ip))
+        return true;
+    for (uint32_t plane = 1; plane < ep->config.ports; plane++) {
+        const uint8_t *ours = qp->uet->planes + (plane - 1) * ends_bytes(ep) + MACS;
+        if (!memcmp(ip + source, ours + bytes, bytes) && !memcmp(ip + source + bytes, ours, bytes))
+            return true;
+    }
+    return false;
+}
+
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     struct uet_packet packet = {0};
@@ -316,9 +184,9 @@ void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
         ++*wrong;
         return;
     }
-    struct qp *qp = ep_find_qp(ep, packet.to);
+    struct qp *qp = qp_find(ep, packet.to);
     ep->counters.rx_cut_packets += packet.cut;
-    if (!qp || qp->error || !qp_is_from_plane(ep, qp, frame + WIRE_IP_AT) ||
+    if (!qp || qp->error || !is_from_peer(ep, qp, frame + WIRE_IP_AT) ||
         (packet.from != qp->remote && packet.from != UET_UNTOLD))
         ep->counters.rx_no_queue_pair++;
     else

@@ -38,11 +38,6 @@ static uint64_t end_of(const struct ep_message *message)
     return message->first + message->packets;
 }
 
-uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
-{
-    return bth_at(ep) + ep->format->headers + bytes + WIRE_ICRC;
-}
-
 static struct uet_sent *record_of(const struct uet *uet, uint64_t seq)
 {
     return &uet->sent[(uint32_t)seq & uet->acked.mask];
@@ -125,19 +120,6 @@ static bool can_send(const struct ep *ep, struct qp *qp)
     uint32_t offset, bytes;
     message_at(ep, qp, again ? next_lost(qp) : out->next, &offset, &bytes);
     return out->cc->ops->may_send(out->cc, uet_frame_size(ep, bytes), uet->in_flight);
-}
-
-static bytes_t backlog_frames(const struct ep *ep, const struct qp *qp)
-{
-    struct sending *out = qp->out;
-    bytes_t packets = out->posted - out->next;
-    return qp->uet->backlog + packets * uet_frame_size(ep, 0) +
-           (bytes_t)qp->uet->lost_count * uet_frame_size(ep, ep->config.mtu);
-}
-
-uint32_t uet_target(const struct ep *ep, const struct qp *qp)
-{
-    return uet_spends(qp) ? qp->out->cc->ops->target(qp->out->cc, backlog_frames(ep, qp)) : 0;
 }
 
 /* Time is out when nothing is heard for so long from now on. */
@@ -755,5 +737,15 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 
 static void no_alarm(struct ep *ep, struct qp *qp, ns_t now) { (void)ep, (void)qp, (void)now; }
 
-const struct transport UET = {can_send,   send,    post,     link,         uet_answer_port,
-                              uet_answer, timeout, no_alarm, ports_changed};
+const struct transport UET = {
+    .can_send = can_send,
+    .send = send,
+    .post = post,
+    .link = link,
+    .answer_port = uet_answer_port,
+    .answer = uet_answer,
+    .timeout = timeout,
+    .alarm = no_alarm,
+    .ports_changed = ports_changed,
+    .grant = uet_grant,
+};
