@@ -18,8 +18,10 @@ from lab.machine.paths import writing_to
 from lab.machine.program import source_in
 from lab.progress import Stages
 from lab.results import conservation
+from lab.results.assembly import assemble
+from lab.results.keep import save
 from lab.results.outcome import INTERRUPTION, Outcome
-from lab.results.result import CAUSES, REPORT, RESULT, Result, assemble, save
+from lab.results.result import CAUSES, REPORT, RESULT, Result
 from lab.runs.price import cost
 from lab.runs.provenance import provenance
 from lab.scenario.experiment import Experiment

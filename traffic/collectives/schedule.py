@@ -141,6 +141,11 @@ class Schedule:
         """The ids a transfer waits for."""
         return self.wait[self.wait_start[number] : self.wait_start[number + 1]]
 
+    def messages(self) -> Iterator[int]:
+        """The ids of transfers from one rank to another."""
+        ends = zip(self.src, self.dst, strict=True)
+        return (number for number, (src, dst) in enumerate(ends) if src != dst)
+
     def starts(self, rank: int) -> memoryview[int]:
         """The ids a rank starts, its work included."""
         return _row(self._by_src, rank)
