@@ -135,7 +135,7 @@ class Settings:
     @property
     def dscp_priorities(self) -> dict[int, int]:
         """Priorities by DSCP, what was cut included; what is missing is best effort."""
-        return self.classes.by_dscp | self.trim.told_by
+        return self.classes.by_dscp | self.trim.by_dscp
 
     def dscp_of(self, priority: int) -> int:
         """The DSCP that hosts give to packets of a priority: the usual one if that leads there."""

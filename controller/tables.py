@@ -516,7 +516,7 @@ def _policies(site: SwitchSite) -> Iterator[Entity]:
     policy = lb.policy
     if policy is Policy.CONGA and not is_leaf:
         policy = Policy.ECMP  # only leaves know how busy the ways are
-    told: dict[str, Callable[[], int]] = {
+    values: dict[str, Callable[[], int]] = {
         "flowlet_gap": lambda: site.ticks(lb.flowlet_gap_ns),
         "load_window_shift": lambda: _window_shift(site),
         "queue_quantum_shift": lambda: site.settings.max_frame.bit_length() - 1,
@@ -524,7 +524,7 @@ def _policies(site: SwitchSite) -> Iterator[Entity]:
         "leaf": lambda: site.switch.number,
         "age": lambda: site.ticks(thresholds.metric_age_ns(lb)),
     }
-    params = {name: told[name]() for name in policy.takes}
+    params = {name: values[name]() for name in policy.takes}
     for priority in PRIORITIES if policy is not Policy.ECMP else ():
         yield entry("path_policies", {"meta.priority": priority}, f"use_{policy.value}", **params)
     yield default("conga_ends", "learn" if is_leaf else "NoAction")
@@ -681,7 +681,7 @@ def _trim(site: SwitchSite) -> Iterator[Entity]:
     for port in site.ports if trim.cut else ():
         for dscp in range(64):
             match: dict[str, Match] = {"meta.out_port": port, "meta.dscp": dscp}
-            if dscp in trim.told_by:
+            if dscp in trim.by_dscp:
                 yield entry("trims", match, "is_cut")
             elif classes.get(dscp, 0) in trim.cut:
                 yield entry(
@@ -746,20 +746,20 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
 
 def credit_of(site: SwitchSite, port: int) -> int:
     """What a class that goes by credits has of the buffer at a port."""
-    settings, told = site.settings, site.settings.link.credit
+    settings, given = site.settings, site.settings.link.credit
     response_ns = settings.pfc.response_ns + _retry_ns(site, port)
     needed = thresholds.credit(
         site.link(port), settings.max_frame, response_ns, settings.buffer.cell
     )
-    if told is None:
+    if given is None:
         return needed
     least = thresholds.in_cells(4 * settings.max_frame, settings.buffer.cell)
-    if told < least:
+    if given < least:
         raise SettingsError(
-            f"link.credit: with {told:,} bytes a sender may wait for ever for a word; "
+            f"link.credit: with {given:,} bytes a sender may wait for ever for a word; "
             f"{site.switch}'s links take {least:,} at least, and {needed:,} to be busy"
         )
-    return thresholds.in_cells(told, settings.buffer.cell)
+    return thresholds.in_cells(given, settings.buffer.cell)
 
 
 def _grant_least(site: SwitchSite, port: int) -> int:

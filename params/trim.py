@@ -35,6 +35,6 @@ class Trim(Section):
         return self.classes if self.enabled else ClassSet()
 
     @property
-    def told_by(self) -> dict[int, int]:
-        """The class of what was cut, by the DSCPs that it has."""
+    def by_dscp(self) -> dict[int, int]:
+        """The class of what was cut, by its DSCPs."""
         return dict.fromkeys((self.dscp, self.last_hop_dscp), self.priority) if self.enabled else {}

@@ -295,7 +295,7 @@ def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -
         return {}
     xoff = scenario.transport.receive_buffer
     pfc = scenario.pfc
-    priorities = dict.fromkeys(range(64), 0) | scenario.classes.by_dscp | scenario.trim.told_by
+    priorities = dict.fromkeys(range(64), 0) | scenario.classes.by_dscp | scenario.trim.by_dscp
     back = min((f.share or 1.0 for f in scenario.faults if _slows_up(f, host)), default=1.0)
     after = headroom(cable, max_frame, pfc.response_ns, 1, back) if pfc.enabled else 0
     return {
