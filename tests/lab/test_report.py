@@ -81,7 +81,8 @@ def test_nothing_is_drawn_beyond_the_paper_and_every_axis_has_its_unit(
                 assert left >= -6 and left + wide <= width + 12, (name, text.text)
                 assert 0 <= y <= height, (name, text.text)
             labels = [text.text or "" for text in drawing.iter("text")]
-            if any(re.fullmatch(r"[\d,.]+", label) for label in labels):
+            is_fabric = "busy:" in labels  # whose hosts may be told apart by numbers
+            if not is_fabric and any(re.fullmatch(r"[\d,.]+", label) for label in labels):
                 assert any(re.search(r"\((ns|µs|ms|s|%)\)$", label) for label in labels), labels
 
 
