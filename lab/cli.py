@@ -38,6 +38,7 @@ COMMANDS = (
     "agree",
     "chaos",
     "claims",
+    "reproduce",
     "list",
     "explain",
     "import",

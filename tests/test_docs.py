@@ -50,6 +50,7 @@ ELSEWHERE = {
     "agree": "tests/lab/test_agree.py",
     "chaos": "tests/lab/test_chaos.py",
     "claims": "tests/lab/test_claims.py",
+    "reproduce": "tests/lab/test_reproduce.py",
     "import": "tests/lab/test_import.py",
     "export": "tests/lab/test_export.py",
     "grade": "tests/course/test_grade.py",

@@ -24,6 +24,7 @@ ROOMS = {
     "views.report": {"topologies", "traffic"},
     "lab.runs": {"controller", "topologies", "traffic"},
     "lab.claims": {"traffic"},
+    "lab.reproduce": {"traffic"},
     "course": {"compiler", "switch", "traffic"},
     "views.live": {"controller", "topologies", "traffic"},
     "views.playground": {"switch"},
