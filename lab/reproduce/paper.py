@@ -236,6 +236,8 @@ def read(name: str, folder: Path = FOLDER) -> Reproduction:
         raise LabError(str(error)) from None
     if not isinstance(content, dict):
         raise LabError(f"{path} holds no reproduction: its top level must be keys and values")
+    if isinstance(content.get("scenario"), dict):
+        catalogue.look_beside(content["scenario"], path.parent)
     try:
         found = Reproduction.model_validate(content)
         for case in found.cases:

@@ -21,6 +21,7 @@ from lab.scenario.shipped import names
 from lab.scenario.translate import controller_settings, slowed
 from topologies import Fabric, Node, TopologyError
 from traffic.collectives import TrafficError
+from traffic.patterns.sizes import is_file_name
 from traffic.reading import NotYamlError, YamlError, parse_yaml, read_yaml
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -66,23 +67,29 @@ def _content(name: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ScenarioError(f"{path} holds no scenario: its top level must be keys and values")
     if path.parent != SCENARIOS:
-        _look_beside(content, path.parent)
+        look_beside(content, path.parent)
     return content
 
 
-def _look_beside(content: dict[str, Any], folder: Path) -> None:
+def look_beside(content: dict[str, Any], folder: Path) -> None:
     """Files that a scenario names are looked for beside it, where they are not where one stands."""
     traffic = content.get("traffic")
     parts = [traffic]
     if isinstance(traffic, dict) and isinstance(traffic.get("parts"), list):
         parts += traffic["parts"]
     named = [(part, key) for part in parts for key in ("file", "files", "groups")]
+    named += [(part, "sizes") for part in parts if is_file_name(_sizes_of(part))]
     for section, key in [*named, (content.get("topology"), "path")]:
         value = section.get(key) if isinstance(section, dict) else None
         if isinstance(section, dict) and isinstance(value, str) and value and "\0" not in value:
             path = Path(value)
             if not path.is_absolute() and not (is_file(path) or is_folder(path)):
                 section[key] = str(folder / path)
+
+
+def _sizes_of(part: object) -> str:
+    sizes = part.get("sizes") if isinstance(part, dict) else None
+    return sizes if isinstance(sizes, str) else ""
 
 
 def _read(content: dict[str, Any], changes: tuple[str, ...], place: str) -> Scenario:

@@ -5,6 +5,7 @@ What is random is drawn from the seed alone, so a pattern is the same schedule e
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,11 +119,12 @@ def poisson(
     rate_gbps: float,
     duration_ns: int,
     seed: int,
+    sigma: float | None = None,
 ) -> Schedule:
     """Flows between random hosts that arrive at random, and keep ports busy to a share."""
     _require_hosts(hosts, 2)
     chance = _chance(seed)
-    arrivals = _arrivals(chance, sizes, load * hosts, rate_gbps, duration_ns)
+    arrivals = _arrivals(chance, sizes, load * hosts, rate_gbps, duration_ns, sigma)
     channels: Counter[tuple[int, int]] = Counter()
     flows = []
     for start_ns, size in arrivals:
@@ -181,9 +183,18 @@ def _chance(seed: int) -> Random:
 
 
 def _arrivals(
-    chance: Random, sizes: SizeDistribution, ports: float, rate_gbps: float, duration_ns: int
+    chance: Random,
+    sizes: SizeDistribution,
+    ports: float,
+    rate_gbps: float,
+    duration_ns: int,
+    sigma: float | None = None,
 ) -> list[tuple[int, int]]:
-    """Start and size of flows that fill so many ports' worth of rate."""
+    """Start and size of flows that fill so many ports' worth of rate.
+
+    Gaps between them are exponential, or log-normal with this standard deviation of their
+    logarithm: the larger, the more of them come in bursts, with the same mean.
+    """
     if not ports > 0 or not rate_gbps > 0 or duration_ns < 1:
         raise SizeError(
             f"a load of {ports:g} ports at {rate_gbps:g} Gb/s for {duration_ns} ns",
@@ -195,11 +206,19 @@ def _arrivals(
             f"about {duration_ns / gap_ns:.0f} flows",
             f"shorten the duration or lower the load: {MAX_FLOWS} are the limit",
         )
+
+    def gap() -> float:
+        if sigma is None:
+            return chance.expovariate(1 / gap_ns)
+        return chance.lognormvariate(math.log(gap_ns) - sigma**2 / 2, sigma)
+
     flows = []
-    now = chance.expovariate(1 / gap_ns)
+    now = gap()
     while now < duration_ns:
         flows.append((round(now), sizes.draw(chance)))
-        now += chance.expovariate(1 / gap_ns)
+        if len(flows) > MAX_FLOWS:
+            raise SizeError("too many flows in a burst", "lower arrivals_sigma, or the load")
+        now += gap()
     if not flows:
         raise SizeError(
             f"no flow starts within {duration_ns} ns",

@@ -138,7 +138,11 @@ class PoissonSpec(ClassedSpec):
     duration_ns: DurationNs
     """For how long flows arrive."""
     sizes: str = "websearch"
-    """How large they are: websearch, hadoop or storage."""
+    """How large they are: websearch, hadoop, storage or google-rpc, or the name of a file of points
+    (bytes, per cent of flows no larger), as HPCC's and ConWeave's simulators read."""
+    sigma: float | None = Field(default=None, gt=0, le=4)
+    """Log-normal gaps between flows instead of exponential ones: the standard deviation of their
+    logarithm. 1 and 2 are usual; the larger, the more flows come in bursts at the same load."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -149,6 +153,7 @@ class PoissonSpec(ClassedSpec):
             rate_gbps=site.rate_gbps,
             duration_ns=self.duration_ns,
             seed=site.seed,
+            sigma=self.sigma,
         )
 
 
@@ -163,7 +168,7 @@ class NorthSouthSpec(ClassedSpec):
     gateways: tuple[Host, ...] = (0,)
     """The hosts through which the world is reached."""
     sizes: str = "hadoop"
-    """How large the flows are: websearch, hadoop or storage."""
+    """How large the flows are: websearch, hadoop, storage, google-rpc or a file, as for poisson."""
     priority: Priority = BEST_EFFORT
     """Its class: 3 is lossless unless pfc.priorities has others, 0 best effort, 6 control."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -78,7 +79,8 @@ def test_sizes_drawn_have_the_distribution(name: str) -> None:
     sizes = SIZES[name]
     chance = Random(1)
     drawn = [sizes.draw(chance) for _ in range(40_000)]
-    assert sum(drawn) / len(drawn) == pytest.approx(sizes.mean, rel=0.05)
+    deviation = (power_mean(name, 2) / len(drawn)) ** 0.5
+    assert sum(drawn) / len(drawn) == pytest.approx(sizes.mean, abs=3 * deviation)
     for size, share in sizes.points[1:]:
         assert sum(each <= size for each in drawn) / len(drawn) == pytest.approx(share, abs=0.01)
 
@@ -105,6 +107,73 @@ def test_poisson_fills_ports_to_the_load() -> None:
     assert variance == pytest.approx(mean**2, rel=0.2)  # as exponential gaps have it
     assert set(schedule.src) == set(schedule.dst) == set(range(hosts))
     assert len(schedule.queue_pairs()) == len(schedule)
+
+
+def test_log_normal_gaps_have_the_same_mean_and_come_in_bursts() -> None:
+    hosts, load, rate, duration, sigma = 32, 0.4, 100.0, 20_000_000, 1.5
+    schedule = poisson(
+        hosts, WEB, load=load, rate_gbps=rate, duration_ns=duration, seed=5, sigma=sigma
+    )
+    gaps = [b - a for a, b in pairwise(schedule.delay_ns)]
+    mean = sum(gaps) / len(gaps)
+    assert mean == pytest.approx(WEB.mean * 8 / (load * hosts * rate), rel=0.1)
+    below = sum(gap < mean for gap in gaps) / len(gaps)  # of a log-normal one: Phi(sigma / 2)
+    assert below == pytest.approx(0.773, abs=0.02)  # of an exponential one 0.632
+    usual = poisson(hosts, WEB, load=load, rate_gbps=rate, duration_ns=duration, seed=5)
+    assert list(usual.delay_ns) != list(schedule.delay_ns)
+    with pytest.raises(SpecError, match="sigma: it must be at most 4"):
+        PoissonSpec.read({"load": 0.4, "duration_ns": "5ms", "sizes": "hadoop", "sigma": 5})
+
+
+def test_sizes_are_read_from_a_file_of_points(tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("0 0\n1000 20  # most are small\n\n1000 50\n9000 50\n10000 100\n")
+    sizes = size_distribution(str(file))
+    assert sizes.name == "mine"
+    assert [sizes.at(share) for share in (0.1, 0.2, 0.4, 0.5, 0.75, 1)] == [
+        500, 1000, 1000, 1000, 9500, 10_000,
+    ]  # fmt: skip
+    assert sizes.mean == 0.2 * 500 + 0.3 * 1000 + 0.5 * 9500
+    shares = tmp_path / "shares.csv"
+    shares.write_text("500,0.25\n10000,1\n")  # a quarter has 500 bytes, and shares are of 1
+    assert [size_distribution(str(shares)).at(share) for share in (0.1, 0.25, 1)] == [
+        500, 500, 10_000,
+    ]  # fmt: skip
+    web = tmp_path / "WebSearch_distribution.txt"
+    web.write_text("".join(f"{size} {100 * share:g}\n" for size, share in WEB.points))
+    assert size_distribution(str(web)).points == WEB.points
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0 0\n1000\n", ":2: '1000' is no point; write bytes and per cent"),
+        ("0 0\n1000 20 3\n", ":2: '1000 20 3' is no point"),
+        ("0 0\n1000 x\n", ":2: '1000 x' is no point"),
+        ("0 0\nnan 100\n", ":2: 'nan 100' is no point"),
+        ("0 0\n1000 20\n900 100\n", ":3: 900 bytes and 100 % follow 1000 bytes and 20 %"),
+        ("0 0\n1000 120\n", "no share is above 100"),
+        ("0 0\n1e30 100\n", "bytes can be"),
+        ("0 0\n1000 90\n", "the last line says that 90 % of flows are no larger"),
+        ("", "end with 100"),
+        ("0 100\n", "end with 100"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_sizes_is_told_with_its_place(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text(text)
+    with pytest.raises(SizeError) as caught:
+        size_distribution(str(file))
+    assert told in str(caught.value) and str(file) in str(caught.value)
+
+
+def test_sizes_that_nobody_knows_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SizeError, match="did you mean 'hadoop'"):
+        size_distribution("hadop")
+    with pytest.raises(SizeError, match=r"nowhere\.txt"):
+        size_distribution(str(tmp_path / "nowhere.txt"))
 
 
 def power_mean(name: str, power: int) -> float:
