@@ -407,7 +407,7 @@ def test_figures_of_a_comparison_stand_side_by_side(runs: dict[str, Path], tmp_p
     for name, (_, draw) in found.items():
         drawing = draw()
         if drawing is None:
-            assert name in ("telemetry", "cluster")
+            assert name in ("telemetry", "cluster", "slowdowns")
             continue
         for path in (tmp_path / f"{name}.svg", tmp_path / f"{name}.pdf"):
             write_figure(drawing, path)

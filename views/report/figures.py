@@ -15,6 +15,7 @@ from views.report.kept import KeptRun
 from views.report.messages import messages
 from views.report.pdf import to_pdf
 from views.report.plots import Limits
+from views.report.slowdowns import slowdowns
 from views.report.svg import Drawing
 from views.report.topology import topology
 
@@ -32,6 +33,10 @@ PICTURES: Mapping[str, tuple[str, Callable[[KeptRun, Limits], Drawing | None]]] 
     "completion": (
         "the share of messages complete within a time",
         lambda run, _: plots.completion_times([(run.result.scenario.name, run)]),
+    ),
+    "slowdowns": (
+        "how many times as long as alone messages took, by size",
+        lambda run, _: slowdowns(run),
     ),
     "messages": ("what each host did when", lambda run, limits: messages(run, limits.end_ns)),
     "cluster": ("which job had which hosts when", lambda run, _: cluster(run)),

@@ -224,6 +224,12 @@ def panels(run: KeptRun, limits: Limits) -> list[Panel]:
             instead=_instead(run, "flows"),
         ),
         Panel(
+            "Slowdowns by size",
+            drawn["slowdowns"],
+            "How many times as long as alone messages took; a point is a tenth of them, from the "
+            "smallest to the largest.",
+        ),
+        Panel(
             BALANCE,
             drawn["balance"],
             "How each switch shared what it sent up; the lines between bars are even shares.",
