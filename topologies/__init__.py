@@ -24,6 +24,7 @@ from topologies.htsim_topo import import_topo
 from topologies.infragraph import devices_missing, import_infragraph
 from topologies.leaf_spine import leaf_spine
 from topologies.networkx_graph import import_networkx
+from topologies.ns3_topo import export_ns3, import_ns3
 from topologies.planes import planes
 from topologies.rail import rail
 from topologies.tutorial import import_tutorial
@@ -46,10 +47,12 @@ __all__ = [
     "dragonfly",
     "draw",
     "dual_tor",
+    "export_ns3",
     "fat_tree",
     "import_graphml",
     "import_infragraph",
     "import_networkx",
+    "import_ns3",
     "import_topo",
     "import_tutorial",
     "leaf_spine",

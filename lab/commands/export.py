@@ -14,17 +14,20 @@ from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import cannot_write
 from lab.results import columns
 from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import make_workload
+from topologies import export_ns3
 from traffic.collectives import Schedule, SizeError, TrafficError, prove
 from traffic.jobs import Workload
-from traffic.traces import chakra, table
+from traffic.traces import chakra, ns3, table
 from views.report import KeptRun, find_runs, nccl, perfetto, read_run
 from views.report.kept import read_result
 
 _KINDS = {
     "chakra": "a scenario's traffic as Chakra's execution traces, a file a rank",
     "flows": "a run's messages as a table, CSV or Parquet",
+    "ns3": "a run's flows and fabric as flow.txt and topology.txt of ns-3 (HPCC, ConWeave)",
     "perfetto": "a run's messages, work, pauses and queues as a trace for Perfetto's UI",
     "nccl-tests": "runs of a collective as nccl-tests prints them, in text or JSON",
 }
@@ -35,7 +38,8 @@ def command(
         list[str], typer.Argument(help="A scenario (chakra), or folders of runs (the others).")
     ],
     kind: Annotated[
-        str, typer.Option("--as", metavar="KIND", help="chakra, flows, perfetto, or nccl-tests.")
+        str,
+        typer.Option("--as", metavar="KIND", help="chakra, flows, ns3, perfetto, or nccl-tests."),
     ],
     out: Annotated[
         Path | None,
@@ -56,6 +60,8 @@ def command(
             _chakra(names[0], tuple(changes or ()), out)
         elif kind == "flows":
             _flows(names[0], out)
+        elif kind == "ns3":
+            _ns3(names[0], out)
         elif kind == "perfetto":
             _perfetto(names[0], out)
         else:
@@ -106,6 +112,26 @@ def _flows(name: str, out: Path | None) -> None:
     rows = [attrgetter(*names)(flow) for flow in sorted(began, key=attrgetter("start_ns"))]
     columns.write(path, kind, names, rows)
     print(f"{path}: {len(rows):,} messages")
+
+
+def _ns3(name: str, out: Path | None) -> None:
+    """Both files, in a folder: the flows begin when they did in the run."""
+    run = read_run(Path(name))
+    began = [flow for flow in run.flows if flow.start_ns is not None]
+    if not began:
+        raise RunError(f"{name} keeps no messages", "Run it with measures.flows=true.")
+    number = {host.name: at for at, host in enumerate(run.fabric.hosts)}
+    flows = ((number[f.src], number[f.dst], f.bytes, f.start_ns or 0) for f in began)
+    experiment = Experiment.of(run.result.scenario)
+    of_links = {link: experiment.cable(link) for link in experiment.fabric.links}
+    cables = {link: (each.rate_bps, each.delay_ns) for link, each in of_links.items()}
+    folder = out or Path("ns3")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "flow.txt").write_text("".join(ns3.written(flows)))
+    (folder / "topology.txt").write_text("".join(export_ns3(experiment.fabric, cables)))
+    print(
+        f"{folder}/flow.txt: {len(began):,} flows, from 2 s on; {folder}/topology.txt: the fabric"
+    )
 
 
 def _perfetto(name: str, out: Path | None) -> None:

@@ -37,9 +37,10 @@ def command(
 ) -> None:
     """Say what a workload's or a fabric's file is, check it, and write a scenario that runs it.
 
-    Workloads: flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), GOAL,
-    Chakra's execution traces (NAME.RANK.et), MSCCL's schedules (.xml), AICB's workloads (.txt).
-    Fabrics: networkx' JSON, GraphML, htsim's .topo, InfraGraph, the P4 tutorials' topology.json.
+    Workloads: flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), ns-3's
+    flow.txt (HPCC, ConWeave), GOAL, Chakra's execution traces (NAME.RANK.et), MSCCL's schedules
+    (.xml), AICB's workloads (.txt). Fabrics: networkx' JSON, GraphML, htsim's .topo, ns-3's
+    topology.txt, InfraGraph, the P4 tutorials' topology.json.
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,

@@ -16,6 +16,7 @@ from topologies import (
     import_graphml,
     import_infragraph,
     import_networkx,
+    import_ns3,
     import_topo,
     import_tutorial,
 )
@@ -25,15 +26,20 @@ _MOST_BYTES = 16_000_000
 _MOST_BYTES_BESIDE, _MOST_BESIDE = 1_000_000, 64  # of files that may describe a file's devices
 _TOPO = re.compile(r"(\s|#[^\n]*\n)*(nodes|tiers|podsize|tier)\s+\d", re.IGNORECASE)
 _TOPO_ONLY = re.compile(r"^\s*(tiers|podsize|radix_down)\s+\d", re.IGNORECASE | re.MULTILINE)
+_NS3 = re.compile(r"(\s|#[^\n]*\n)*\d+[ \t]+\d+[ \t]+\d+\s*(#[^\n]*)?\n[\d \t]*(#[^\n]*)?\n")
 WHAT = {
     "tutorial": "a topology of the P4 tutorials",
     "networkx": "a graph of networkx",
     "graphml": "a graph in GraphML",
     "topo": "a fat tree of htsim",
+    "ns3": "a topology of ns-3",
     "infragraph": "an infrastructure of InfraGraph",
 }
 SUFFIXES = (".json", ".yaml", ".yml", ".graphml", ".topo")
-KNOWN = "the P4 tutorials' topology.json, networkx' JSON, GraphML, htsim's .topo, InfraGraph's YAML"
+KNOWN = (
+    "the P4 tutorials' topology.json, networkx' JSON, GraphML, htsim's .topo, ns-3's topology.txt, "
+    "InfraGraph's YAML"
+)
 
 
 class NoFabricError(TopologyError):
@@ -61,7 +67,7 @@ def described(path: Path) -> Described:
         raise NoFabricError(str(error)) from None
     build: dict[str, Callable[[Any], Imported]] = {
         "tutorial": import_tutorial, "networkx": import_networkx, "graphml": import_graphml,
-        "topo": import_topo, "infragraph": import_infragraph,
+        "topo": import_topo, "ns3": import_ns3, "infragraph": import_infragraph,
     }  # fmt: skip
     if kind is None:
         raise NoFabricError(f"{path}: it is not known what this is; known: {KNOWN}")
@@ -85,6 +91,8 @@ def _read(path: Path) -> tuple[str | None, Any]:
             return "graphml", parse_xml(text)
         if _TOPO.match(text) and _TOPO_ONLY.search(text):
             return "topo", text
+        if _NS3.match(text):
+            return "ns3", text
         content = _json(text) if start.startswith(("{", "[")) else parse_yaml(text)
     except NotYamlError as error:
         raise TopologyError(f"{path} is neither JSON nor YAML: {error}") from None

@@ -34,6 +34,7 @@ _SCENARIO = "scenario.yaml"
 WHAT = {
     "table": "flows in a table",
     "htsim": "a connection matrix of htsim",
+    "ns3": "flows of ns-3",
     "goal": "a schedule in GOAL",
     "chakra": "execution traces of Chakra",
     "msccl": "a collective's schedule of MSCCL",

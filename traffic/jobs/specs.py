@@ -38,6 +38,7 @@ from traffic.traces.specs import (
     GoalSpec,
     HtsimSpec,
     MscclSpec,
+    Ns3Spec,
 )
 
 Part = Annotated[
@@ -51,6 +52,7 @@ Part = Annotated[
     | StorageSpec
     | FlowTableSpec
     | HtsimSpec
+    | Ns3Spec
     | GoalSpec
     | ChakraSpec
     | MscclSpec

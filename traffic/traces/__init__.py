@@ -22,6 +22,7 @@ from traffic.traces.specs import (
     GoalSpec,
     HtsimSpec,
     MscclSpec,
+    Ns3Spec,
     TraceSpec,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "GoalSpec",
     "HtsimSpec",
     "MscclSpec",
+    "Ns3Spec",
     "TraceError",
     "TraceSpec",
     "UnknownKindError",

@@ -11,8 +11,8 @@ from traffic.traces.text import MOST_BYTES
 
 _START = 4096
 KNOWN = (
-    "known: flows as start_ns,src,dst,bytes; htsim's .cm; GOAL; Chakra's NAME.RANK.et; MSCCL's "
-    ".xml; AICB's .txt"
+    "known: flows as start_ns,src,dst,bytes; htsim's .cm; ns-3's flow.txt; GOAL; Chakra's "
+    "NAME.RANK.et; MSCCL's .xml; AICB's .txt"
 )
 _SIGNS = (
     ("msccl", re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<algo\b", re.DOTALL)),
@@ -25,6 +25,7 @@ _SIGNS = (
             re.DOTALL | re.MULTILINE,
         ),
     ),
+    ("ns3", re.compile(r"\s*\d+\s*\n\s*\d+ +\d+ +\d+( +\d+)? +\d+ +\d+(\.\d*)?\s*(\n|$)")),
     ("table", re.compile(r"[^\n]*\b(start_ns|src|dst|bytes)\b[^\n]*,")),
 )
 

@@ -16,7 +16,7 @@ from traffic.collectives import (
     SizeError,
     TrafficError,
 )
-from traffic.traces import aicb, chakra, goal, htsim, msccl, table
+from traffic.traces import aicb, chakra, goal, htsim, msccl, ns3, table
 from traffic.traces.graph import MOST_RANKS, Graph, TraceError
 
 
@@ -84,6 +84,18 @@ class HtsimSpec(TraceSpec):
     def graph(self, _site: Site) -> Graph:
         """Its flows."""
         return htsim.read(Path(self.file), self.bytes)
+
+
+class Ns3Spec(TraceSpec):
+    """Flows of the RDMA simulators in ns-3, HPCC's and those made after it."""
+
+    kind: Literal["ns3"] = "ns3"
+    file: str
+    """The flow.txt: a count, then lines of src, dst, pg, dport (or not), bytes and start."""
+
+    def graph(self, _site: Site) -> Graph:
+        """Its flows."""
+        return ns3.read(Path(self.file))
 
 
 class GoalSpec(TraceSpec):
@@ -159,5 +171,5 @@ class AicbSpec(TraceSpec):
 
 
 TRACES: tuple[type[TraceSpec], ...] = (
-    FlowTableSpec, HtsimSpec, GoalSpec, ChakraSpec, MscclSpec, AicbSpec,
+    FlowTableSpec, HtsimSpec, Ns3Spec, GoalSpec, ChakraSpec, MscclSpec, AicbSpec,
 )  # fmt: skip
