@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import closlab
 from traffic.measures import percentile
+from views.report.figures import write_figure
 from views.report.kept import KeptFlow
 from views.report.slowdowns import by_size, slowdowns
 from views.report.svg import Drawing
@@ -36,13 +37,16 @@ def test_messages_that_did_not_arrive_are_in_no_bin() -> None:
     assert (only.least, only.messages, only.p50, only.p99_9) == (2, 1, 3.0, 3.0)
 
 
-def test_few_messages_or_messages_alike_are_not_drawn() -> None:
+def test_few_messages_or_messages_alike_are_not_drawn(tmp_path: Path) -> None:
     assert slowdowns(run_of(*((of, 1.0) for of in range(1, 150)))) is None
     assert slowdowns(run_of(*[(64, 1.0)] * 5000)) is None
     drawn = slowdowns(run_of(*((of, 1 + of / 1000) for of in range(1, 1001))))
     assert isinstance(drawn, Drawing)
     texts = {shape.text for shape in drawn.shapes if shape.text}
     assert {"median", "95 %", "99 %", "99.9 %"} <= texts
+    for name in ("drawn.svg", "drawn.pdf"):
+        write_figure(drawn, tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_a_run_of_mixed_flows_has_them_in_its_report_and_in_python(tmp_path: Path) -> None:
