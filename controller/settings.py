@@ -37,6 +37,7 @@ class LinkSpec:
 
     rate_bps: int = 100_000_000_000
     delay_ns: int = 1000
+    overhead: int = 24  # bytes of the wire around a frame: preamble and start 8, FCS 4, gap 12
 
     def slowed(self, share: float) -> LinkSpec:
         """The same with a share of its rate."""

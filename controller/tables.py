@@ -135,6 +135,7 @@ class SwitchSite:
         return LinkSpec(
             rate_bps=usual.rate_bps if own.rate_bps is None else own.rate_bps,
             delay_ns=usual.delay_ns if own.delay_ns is None else own.delay_ns,
+            overhead=usual.overhead,
         )
 
     def share_back(self, port: int) -> float:

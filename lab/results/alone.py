@@ -21,8 +21,6 @@ from topologies import Link, Node
 from traffic.collectives import Schedule
 from traffic.endpoint import Recovery
 
-_WIRE = 24  # preamble and start 8, FCS 4, gap 12
-
 Way = tuple[LinkSpec, ...]  # the cables that a packet crosses, in order
 
 
@@ -73,7 +71,7 @@ class Alone:
         self._schedule: Schedule = experiment.schedule
         self._hosts = experiment.fabric.hosts
         self._mtu = experiment.scenario.link.mtu
-        self._around = data_headers_bytes(experiment.scenario) + _WIRE
+        self._around = data_headers_bytes(experiment.scenario) + experiment.scenario.link.overhead
         self._each_has_reth = experiment.scenario.transport.recovery is Recovery.SELECTIVE
         # A sprayed message has all planes to itself: as if each cable were as many times as fast.
         is_sprayed = experiment.scenario.transport.kind.sprays

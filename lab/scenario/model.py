@@ -62,6 +62,9 @@ class _Cables(Section):
     """Which version of IP hosts speak and switches route, 4 or 6."""
     mtu: int = Field(default=4096, ge=256, le=9000, multiple_of=8)
     """The path MTU: payload bytes in a packet."""
+    overhead: int = Field(default=24, ge=0, le=1000)
+    """Bytes that the wire takes around each frame: preamble and start, FCS, gap. Other simulators
+    leave them out."""
     slow: dict[str, Annotated[float, Field(ge=0.001, le=1)]] = {}
     """Links that have only a share of their rate, such as {leaf1-spine1: 0.25}."""
 

@@ -46,7 +46,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
     """What a controller needs to know besides the graph."""
     _check_classes(scenario)
     link = scenario.link
-    host = LinkSpec(bps(link.rate_gbps), link.delay_ns)
+    host = LinkSpec(bps(link.rate_gbps), link.delay_ns, link.overhead)
     reports = scenario.telemetry.share and scenario.measures.telemetry
     telemetry = HopTelemetry(
         **dict(scenario.telemetry),
@@ -66,6 +66,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         fabric_link=LinkSpec(
             rate_bps=bps(_or(link.fabric_rate_gbps, link.rate_gbps)),
             delay_ns=_or(link.fabric_delay_ns, host.delay_ns),
+            overhead=link.overhead,
         ),
         max_frame=max_frame,
         link=link,
@@ -332,11 +333,13 @@ def endpoint_config(
         link_bps=cable.rate_bps,
         ports=ports if ports > 1 else None,
         bonded=int(is_bonded) or None,
+        overhead_bytes=cable.overhead,
         mtu=scenario.link.mtu,
         ip=scenario.link.ip,
         payload="pattern" if carries_payload else "none",
         recovery=transport.recovery,
         window=transport.window,
+        ack_every=transport.ack_every,
         reorder=transport.reorder,
         multipath=int(moves is Moves.PACKETS or (is_uet and moves is Moves.FLOWLETS)),
         rto=transport.longest_rto_ns,

@@ -39,7 +39,8 @@ def changes_of(rng: random.Random) -> tuple[str, ...]:
         f"topology={topology}",
         f"link={{rate_gbps: {rng.choice((10, 25, 100, 400))}, mtu: {rng.choice((256, 1024, 4096))},"
         f" fabric_rate_gbps: {rng.choice((25, 100, 800))}, delay_ns: {rng.randrange(5000)},"
-        f" fabric_delay_ns: {rng.randrange(5000)}, slow: {shares}}}",
+        f" fabric_delay_ns: {rng.randrange(5000)}, slow: {shares},"
+        f" overhead: {rng.choice((24, 0, 100))}}}",
         "buffer={bytes: 64MB, alpha: 4}",  # nobody is paused
         "transport.window=100000",
         f"transport.recovery={rng.choice(('go-back-n', 'selective'))}",
@@ -56,8 +57,9 @@ def one_by_one_ns(experiment: Experiment, number: int = 0) -> float:
     size, mtu = experiment.schedule.size[number], experiment.scenario.link.mtu
     selective = experiment.scenario.transport.recovery == "selective"
     sizes = [min(mtu, size - at) for at in range(0, size, mtu)]
+    around = 58 + experiment.scenario.link.overhead
     wire = [
-        n + -n % 4 + 58 + 24 + 16 * (at == 0 or selective) + 4 * (at == len(sizes) - 1)
+        n + -n % 4 + around + 16 * (at == 0 or selective) + 4 * (at == len(sizes) - 1)
         for at, n in enumerate(sizes)
     ]
     links: dict[object, list[tuple[object, object]]] = {}

@@ -21,9 +21,9 @@ from operator import itemgetter
 
 import networkx as nx
 
+from controller import LinkSpec
 from controller.routes import living_switches
 from controller.settings import SettingsError
-from controller.thresholds import WIRE_OVERHEAD
 from lab.engines.mininet.capsule import hosts_file
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.programs import INTERFACE
@@ -201,14 +201,14 @@ class Nics:
         )
         for interface in (INTERFACE, _INSIDE):
             switch_off_checksum_offload(interface, pid)
-        self._hold_back(here, cable.rate_bps / self._dilation)
+        self._hold_back(here, cable)
         classes = experiment.settings.dscp_priorities
         process = subprocess.Popen(
             [
                 *here,
                 *(str(nic_program()), outside, _INSIDE),
                 *map(str, (cable.rate_bps, self._dilation, cable.delay_ns)),
-                *map(str, (WIRE_OVERHEAD, _QUEUE_FRAMES)),
+                *map(str, (cable.overhead, _QUEUE_FRAMES)),
                 "".join(str(classes.get(dscp, 0)) for dscp in range(64)),
             ],
             stdin=subprocess.PIPE,
@@ -224,7 +224,7 @@ class Nics:
         lookout.rely(process.pid, f"the adapter of {host}")
         return process
 
-    def _hold_back(self, here: Sequence[str], bps: float) -> None:
+    def _hold_back(self, here: Sequence[str], cable: LinkSpec) -> None:
         """Let frames wait where TCP sees them, as it does before real adapters, if the kernel can.
 
         Otherwise they wait in the adapter, and TCP learns of too many when it loses some.
@@ -233,9 +233,10 @@ class Nics:
         with suppress(RunError):
             _carry_out(
                 here,
-                f"tc qdisc add dev {INTERFACE} root tbf rate {round(bps)}bit "
+                f"tc qdisc add dev {INTERFACE} root tbf "
+                f"rate {round(cable.rate_bps / self._dilation)}bit "
                 f"burst {_BURST_FRAMES * frame} limit {_QUEUE_FRAMES * frame} "
-                f"overhead {WIRE_OVERHEAD}",
+                f"overhead {cable.overhead}",
             )
 
 

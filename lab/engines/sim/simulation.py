@@ -39,7 +39,6 @@ from traffic.endpoint import (
     read_stands,
 )
 
-OVERHEAD_BYTES = 24  # preamble and start 8, FCS 4, gap 12
 WORTH_EVENTS = 100  # in a turn: fewer are sooner done by one thread than handed to others
 _LINES_AT_ONCE = 512
 _MANY_HOSTS = 256  # whose memory is worth the time of looking for it
@@ -121,7 +120,7 @@ class Simulation:
         number = self._native.net_add_channel(
             self._net,
             *(self._numbers[a], a_port, self._numbers[b], b_port),
-            *(cable.rate_bps, OVERHEAD_BYTES, cable.delay_ns),
+            *(cable.rate_bps, cable.overhead, cable.delay_ns),
         )
         if number < 0:
             raise SimulationError(f"{a} port {a_port} is in use, or memory is out")
@@ -132,7 +131,7 @@ class Simulation:
             port,
             rate_bps=cable.rate_bps,
             delay_ns=cable.delay_ns,
-            overhead_bytes=OVERHEAD_BYTES,
+            overhead_bytes=cable.overhead,
         )
 
     # --- before it runs --------------------------------------------------------------------------

@@ -32,7 +32,6 @@ from pathlib import Path
 
 from controller import LinkSpec, Settings
 from controller.tables import queue_index
-from controller.thresholds import WIRE_OVERHEAD
 from lab.engines.mininet.switches.base import Setting, Switches
 from lab.engines.mininet.switches.hosted import Hosted, link_of
 from lab.errors import RunError
@@ -191,7 +190,7 @@ class Bmv2Switches(Switches):
 
     def _pace_commands(self, port: int, cable: LinkSpec) -> Iterator[str]:
         """A link's rate in packets of full size, never more than it takes; 0 would be no limit."""
-        bits = 8 * (self.setting.data_frame + WIRE_OVERHEAD)
+        bits = 8 * (self.setting.data_frame + cable.overhead)
         pace = max(1, cable.rate_bps // (bits * self.setting.dilation))
         for priority in _DATA_PRIORITIES:
             yield f"set_queue_rate {pace} {port} {priority}"

@@ -117,6 +117,7 @@ def link_of(cable: LinkSpec) -> dict[str, int]:
     return {
         "rate_bps": cable.rate_bps,
         "delay_ns": cable.delay_ns,
+        "overhead_bytes": cable.overhead,
         "queue_packets": _UNLIMITED_PACKETS,
         "queue_bytes": _UNLIMITED_BYTES,
     }
