@@ -142,7 +142,7 @@ SHARED: dict[str, tuple[str, dict[str, int]]] = {
         "ACK": messages._ACKNOWLEDGE, "CNP": samples._CNP,
     }),
     "cc_kind": ("CC_IS_", in_order(congestion.Kind)),
-    "cc_signal": ("CC_", in_order(["MARKS", "TELEMETRY", "DELAY", "CREDIT"])),
+    "cc_signal": ("CC_", in_order(["MARKS", "TELEMETRY", "DELAY", "CREDIT", "ECHOES"])),
     "cc_users": ("CC_", {n: 1 << at for n, at in in_order(endpoint.TransportKind).items()}),
     "ctl_kind": ("CTL_", {n.removeprefix("CTL_"): v for n, v in starting(records, "CTL_").items()}),
     "ctl_target": ("CTL_", starting(records, "TO_")),

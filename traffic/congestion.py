@@ -69,9 +69,14 @@ class Control(NamedTuple):
     about: str
 
     @property
-    def hears_marks(self) -> bool:
+    def hears_notices(self) -> bool:
         """Whether receivers notify senders of marks."""
         return self.hears == "MARKS"
+
+    @property
+    def hears_marks(self) -> bool:
+        """Whether senders hear of marks, by notifications or by answers."""
+        return self.hears in ("MARKS", "ECHOES")
 
     @property
     def hears_telemetry(self) -> bool:

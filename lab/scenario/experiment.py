@@ -437,4 +437,4 @@ def _end(turn: int, begins: bool) -> int:
 def _uses_control(scenario: Scenario) -> bool:
     """Whether adapters send packets of their own in the control class."""
     transport = scenario.transport
-    return transport.kind.sprays or transport.control.hears_marks or transport.acks == "control"
+    return transport.kind.sprays or transport.control.hears_notices or transport.acks == "control"

@@ -424,6 +424,7 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
     packet->opcode = bth[0];
     packet->pad = bth[1] >> 4 & 3;
     packet->congested = (ip_tos(ip) & 3) == 3;
+    packet->echoes = bth[4] & BTH_BECN;
     packet->remote = be24_load(bth + 5);
     packet->ack_request = bth[8] & BTH_ACK_REQUEST;
     packet->psn = be24_load(bth + 9);

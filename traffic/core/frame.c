@@ -132,6 +132,8 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
     if (ep->config.acks == EP_ACKS_DATA)
         ip_set_tos(ep->frame + WIRE_IP_AT, ip_tos(qp->common->data + WIRE_IP_AT));
     stamp_bth(bth, qp, BTH_ACK, 0, false, seq);
+    if (qp->in->marked)
+        bth[4] |= BTH_BECN;
     be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (qp->msn & PSN_MASK));
     end += stamp_map(end, qp);
     return frame_close(ep, bth, end, 0, stored);

@@ -109,7 +109,7 @@ void receiving_over(struct ep *ep, struct qp *qp)
 {
     struct receiving *in = qp->in;
     if (ep->uet || in->writing || in->owed || in->in_answers || in->in_notices || in->nak_sent ||
-        in->cnp_sent || in->echo)
+        in->cnp_sent || in->marked || in->echo)
         return;
     spares_give(&ep->receivers, in);
     qp->in = NULL;

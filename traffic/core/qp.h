@@ -143,6 +143,7 @@ struct receiving {
     uint32_t offset; /* bytes of it in place */
     uint8_t owed, nak_syndrome;
     bool nak_sent, cnp_sent, in_answers, in_notices;
+    bool marked; /* something was, since the last answer, which the next one tells */
 };
 
 struct qp {
@@ -280,7 +281,7 @@ static inline uint8_t first_port(uint8_t ports) { return (uint8_t)__builtin_ctz(
 /* A RoCEv2 packet taken apart. */
 struct packet {
     uint8_t opcode, pad;
-    bool ack_request, congested;
+    bool ack_request, congested, echoes; /* echoes: an answer, to what was congested */
     uint32_t psn, remote;
     const uint8_t *body; /* behind the BTH */
     uint32_t body_bytes; /* without the ICRC, with the pad */

@@ -166,6 +166,7 @@ static void tell(const struct qp *qp, const struct packet *packet, uint64_t befo
         .round_trip = measure(out, now),
         .acked = out->acked,
         .next = out->next,
+        .marked = packet->echoes,
         .stack = packet->int_bytes ? &packet->stack : NULL,
     };
     cc->ops->acked(cc, &ack);

@@ -265,6 +265,7 @@ static void notify_congestion(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct receiving *in = qp->in;
     ep->counters.np_ecn_marked_packets++;
+    in->marked = cc_hears(qp->cc, CC_ECHOES);
     if (!cc_hears(qp->cc, CC_MARKS) || (in->cnp_sent && now - in->cnp_at < notice_interval(ep, qp)))
         return;
     in->cnp_sent = true;
@@ -324,6 +325,7 @@ bool responder_answer(struct ep *ep, struct qp *qp, ns_t now)
     else
         ep->counters.tx_acks++;
     in->owed &= (uint8_t)~(OWE_ACK | OWE_NAK);
+    in->marked = false;
     return true;
 }
 

@@ -194,7 +194,7 @@ def _marks(result: Result) -> Iterator[str]:
         transport = result.scenario.transport
         if transport.cc == "none":
             yield said + ", which adapters without congestion control ignored."
-        elif transport.kind.sprays:
+        elif transport.kind.sprays or transport.control.hears == "ECHOES":
             yield said + ", of which answers told the senders."
         elif not transport.control.hears_marks:
             yield said + f", of which {transport.cc} takes no notice."

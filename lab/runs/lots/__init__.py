@@ -134,7 +134,7 @@ def _carried(lot: Lot, chosen: Frame) -> list[int]:
 
 def _uses_control(transport: Section) -> bool:
     sprays = transport.get("kind", "roce") != "roce"
-    return sprays or CONTROLS[transport["cc"]].hears_marks or transport.get("acks") == "control"
+    return sprays or CONTROLS[transport["cc"]].hears_notices or transport.get("acks") == "control"
 
 
 def _tenancy(lot: Lot, chosen: Frame, classes: list[int], kb: int) -> Section:

@@ -10,6 +10,8 @@
  *   acked NS BYTES ROUND-TRIP MARKED FLYING / cut NS BYTES FLYING / lost NS BYTES FLYING
  *   ack NS ACKED NEXT OWN HOPS [QUEUE UTILISATION MBPS]...
  *                              an ACK with what hops wrote, their rates if OWN is 1
+ *   answer NS BYTES MARKED ACKED NEXT [ROUND-TRIP]
+ *                              an ACK of so many bytes that tells of marks, and may have been timed
  *   may BYTES                  whether it may send so much
  *   rx_buffer BPS ROOM XOFF XON   start a receive buffer afresh
  *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
@@ -127,6 +129,20 @@ static bool read_ack(const char *line, struct cc *cc, ns_t *now)
     return true;
 }
 
+static bool read_answer(const char *line, struct cc *cc, ns_t *now)
+{
+    unsigned long bytes, round_trip = CC_UNTOLD;
+    unsigned long long acked, next;
+    int marked;
+    if (sscanf(line, "answer %lu %lu %d %llu %llu %lu", now, &bytes, &marked, &acked, &next,
+               &round_trip) < 5)
+        return false;
+    struct cc_ack ack = {.now = *now, .bytes = bytes, .round_trip = round_trip, .marked = marked,
+                         .acked = acked, .next = next};
+    cc->ops->acked(cc, &ack);
+    return true;
+}
+
 /* Feed a control; false if it is not known with what. */
 static bool feed(const char *line, struct cc *cc)
 {
@@ -158,7 +174,8 @@ static bool feed(const char *line, struct cc *cc)
         cc->ops->cut(cc, bytes, false, flying, now);
     } else if (sscanf(line, "lost %lu %lu %lu", &now, &bytes, &flying) == 3) {
         cc->ops->lost(cc, bytes, flying, now);
-    } else if (sscanf(line, "look %lu", &now) != 1 && !read_ack(line, cc, &now)) {
+    } else if (sscanf(line, "look %lu", &now) != 1 && !read_ack(line, cc, &now) &&
+               !read_answer(line, cc, &now)) {
         return false;
     }
     print_flow(cc, now);

@@ -30,6 +30,7 @@ enum cc_signal {
     CC_TELEMETRY, /* RoCEv2: packets ask every hop for telemetry, answers bring it back */
     CC_DELAY,     /* round trips are timed */
     CC_CREDIT,    /* UET: the receiver is asked for credit, and grants it */
+    CC_ECHOES,    /* RoCEv2: answers say whether what they are about was marked (BECN) */
 };
 
 enum cc_name {
@@ -101,7 +102,7 @@ struct cc_ack {
     bytes_t bytes;       /* have arrived of which that was not known */
     bytes_t in_flight;   /* what is left */
     ns_t round_trip;     /* CC_DELAY: of a packet, from when it began to leave; or CC_UNTOLD */
-    bool marked;         /* UET: that packet was */
+    bool marked;         /* UET: that packet was; CC_ECHOES: of those that had arrived, one was */
     uint64_t acked, next; /* sequence numbers: all before have arrived; the next to leave */
     const struct int_stack *stack; /* CC_TELEMETRY; NULL: none came */
 };

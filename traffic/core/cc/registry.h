@@ -5,6 +5,7 @@
  * the parameters that each file declares (traffic/congestion.py).
  */
 CC(dcqcn, CC_ROCE, CC_MARKS, "marks")
+CC(dctcp, CC_ROCE, CC_ECHOES, "the share of marks")
 CC(hpcc, CC_ROCE, CC_TELEMETRY, "telemetry of every hop")
 CC(nscc, CC_UET | CC_MRC, CC_DELAY, "delay and marks")
 CC(powertcp, CC_ROCE, CC_TELEMETRY, "power, by telemetry of every hop")
