@@ -131,7 +131,7 @@ static void pace(struct qp *qp, ps_t at, uint32_t wire, ns_t now)
 static void stamp(struct sending *out, const struct segment *segment, ns_t at)
 {
     struct stamps *stamps = out->stamps;
-    if (!stamps)
+    if (!stamps || segment->seq < out->cc->time_from)
         return;
     if (segment->seq < out->sent)
         stamps->count = 0; /* what is sent again may be what answers are about */

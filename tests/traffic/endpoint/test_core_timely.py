@@ -9,7 +9,7 @@ import pytest
 
 from tests.traffic.endpoint.star import GBPS, A, B, one_way, run
 from tests.traffic.endpoint.test_core_hpcc import ask
-from tests.traffic.timely_model import Timely
+from tests.traffic.timely_model import OncePerRound, Timely
 from traffic.endpoint import EndpointConfig
 
 UNTOLD = 2**64 - 1
@@ -102,3 +102,35 @@ def test_what_is_sent_again_times_nothing(strict_star: Path, recovery: str) -> N
     assert outcome.counters(B)["messages_received"] == 1
     assert outcome.counters(A)["local_ack_timeout_err"] <= 1
     assert {sample.rate for sample in outcome.samples} == {100 * GBPS}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_profile_of_hpcc_s_simulator_is_its_model(unit: Path, seed: int) -> None:
+    """One answer a round trip counts, whatever is told between; five rises, and they are hyper."""
+    rng = random.Random(seed)
+    line, base = rng.choice((25, 100, 400)) * GBPS, 9_329
+    model = OncePerRound(line=line, delta=line / 1000, weight=0.875)
+    lines, expected = [f"begin timely {line} {base} 1058 0 4 timely-profile=hpcc-ns3"], [model.rate]
+    following, rtt = 40, base
+    for acked in range(1, 4_001):
+        following = max(following, acked + rng.randrange(60))
+        rtt = max(base, rtt + rng.choice((-2_000, -300, 0, 300)))
+        if rng.random() < 0.05:
+            rtt = rng.choice((base, 49_000, 60_000, 200_000, 700_000))
+        lines.append(f"answer {100 * acked} 1058 0 {acked} {following} {rtt}")
+        model.answer(acked, following, rtt)
+        expected.append(model.rate)
+    assert [found[1] for found in ask(unit, *lines)] == pytest.approx(expected, rel=1e-6, abs=1)
+    assert len(set(expected)) > 5
+
+
+def test_where_rounds_are_timed_each_is(star: Path) -> None:
+    """However many packets are under way, the one that begins a round trip is timed."""
+    cc = {"timely_profile": "hpcc-ns3", "timely_minimum": GBPS, "timely_low_rtt": 4_000}
+    config = EndpointConfig(link_bps=100 * GBPS, payload="none", base_rtt=5_000, mtu=1024, cc=cc)
+    plans = one_way(config, [4_000_000], cc="timely")
+    extra = [f"sample {A} qp=17 every=10000"]
+    slow = run(star, plans, extra=extra, rate=25e9)
+    rates = [sample.rate for sample in slow.samples if sample.waiting]
+    assert min(rates) < 25 * GBPS  # of a queue that grows it is told again and again
+    assert slow.counters(B)["messages_received"] == 1

@@ -146,6 +146,7 @@ struct cc {
     struct cc_link link;
     double window, most; /* bytes: that may be in flight, and that this may ever be */
     uint32_t ask_every;  /* RoCEv2: an answer is asked for with every so manieth packet at least */
+    uint64_t time_from;  /* RoCEv2: the sequence number from which on packets are to be timed */
     alignas(8) uint8_t state[];
 };
 

@@ -15,19 +15,31 @@
  * Round trips are from when a segment's last packet begins to leave, and so need no allowance for the
  * segment's own length. The newest difference weighs an eighth, as TCP smooths its round trips; studies
  * made after the paper have 7/8, with which eight flows here stay as unequal as chance makes them.
+ *
+ * Profile `hpcc-ns3` is `timely` of HPCC's simulator (SIGCOMM 2019; its run.py and rdma-hw.cc), which
+ * differs: one packet of each round trip is timed, not each segment's last; the paper's times as they
+ * are; weight 7/8; and any five rises in a row make the next ones five times as large, those below
+ * `low_rtt` too, while any fall begins again (`sample`, `hyper_below`).
  */
 #include "cc.h"
 
+enum { PAPER, HPCC_NS3 };
+enum { SEGMENTS, ROUNDS };
+
 struct parameters {
+    uint64_t profile, sample;
     ns_t low_rtt, high_rtt, least_rtt;
     bps_t additive;
     double beta, weight;
-    uint64_t hyper_rounds, hyper;
+    uint64_t hyper_rounds, hyper, hyper_below;
     bytes_t segment;
     bps_t minimum;
 };
 
 static const struct cc_parameter PARAMETERS[] = {
+    CC_WORD(profile, 0, "paper hpcc-ns3", "Whose rules: SIGCOMM 2015, or the HPCC simulator."),
+    CC_WORD(sample, CC_USUAL, "segments rounds",
+            "What is timed: the last packet of each segment, or one packet each round trip."),
     CC_TIME(low_rtt, CC_USUAL, 1, 1000000000,
             "T_low: below such round trips the rate grows; without it 2.5 of an empty fabric's."),
     CC_TIME(high_rtt, CC_USUAL, 1, 1000000000,
@@ -37,9 +49,10 @@ static const struct cc_parameter PARAMETERS[] = {
     CC_RATE(additive, CC_USUAL, 1, 1000000000000,
             "The step by which the rate grows; without it a thousandth of the link's."),
     CC_SHARE(beta, 0.8, "How hard the rate is cut."),
-    CC_SHARE(weight, 0.125, "How fast the gradient follows what is measured: the newest one's weight."),
-    CC_NUMBER(hyper_rounds, 5, 1, 1000, "Answers in a row without a rising gradient, before hyper."),
+    CC_SHARE(weight, CC_USUAL, "How fast the gradient follows what is measured: the newest one's weight."),
+    CC_NUMBER(hyper_rounds, CC_USUAL, 1, 1000, "Answers in a row without a rising gradient, before hyper."),
     CC_NUMBER(hyper, 5, 1, 1000, "How many steps the rate grows by then."),
+    CC_FLAG(hyper_below, CC_USUAL, "Whether every rise counts, and may be hyper, below low_rtt too."),
     CC_SIZE(segment, 16000, 64, 1000000000, "Bytes from one packet that times a round trip to the next."),
     CC_RATE(minimum, CC_USUAL, 1, 1000000000000,
             "The least rate; without it a hundredth of the link's."),
@@ -48,17 +61,54 @@ static const struct cc_parameter PARAMETERS[] = {
 struct timely {
     double rate, difference, previous; /* previous: round trip; 0: none yet */
     uint64_t rounds;                   /* answers in a row without a rising gradient */
+    uint64_t update_after;             /* rounds: the sequence number that ends this one */
 };
+
+/* What differs by profile; times and rates that are 0 follow from the link and its round trip. */
+static const struct parameters PROFILES[] = {
+    [PAPER] = {.sample = SEGMENTS, .weight = 0.125, .hyper_rounds = 5},
+    [HPCC_NS3] = {.sample = ROUNDS,
+                  .low_rtt = 50000,
+                  .high_rtt = 500000,
+                  .least_rtt = 20000,
+                  .weight = 0.875,
+                  .hyper_rounds = 6,
+                  .hyper_below = true,
+                  .minimum = 1000000000},
+};
+
+static void usual_values(void *parameters, bps_t line)
+{
+    struct parameters *p = parameters;
+    const struct parameters *of = &PROFILES[p->profile];
+    (void)line;
+    p->sample = of->sample;
+    p->low_rtt = of->low_rtt;
+    p->high_rtt = of->high_rtt;
+    p->least_rtt = of->least_rtt;
+    p->weight = of->weight;
+    p->hyper_rounds = of->hyper_rounds;
+    p->hyper_below = of->hyper_below;
+    p->minimum = of->minimum;
+}
 
 static void begin(struct cc *flow)
 {
     const struct parameters *p = flow->parameters;
     uint64_t packets = p->segment / flow->link.packet;
     ((struct timely *)flow->state)->rate = (double)flow->link.rate;
+    if (p->sample == ROUNDS)
+        packets = 1;
     flow->ask_every = packets ? packets < UINT32_MAX ? (uint32_t)packets : UINT32_MAX : 1;
 }
 
 static double usual(uint64_t given, double otherwise) { return given ? (double)given : otherwise; }
+
+static double rise(struct timely *cc, const struct parameters *p, double step)
+{
+    cc->rounds++;
+    return cc->rate + (cc->rounds >= p->hyper_rounds ? (double)p->hyper : 1) * step;
+}
 
 static double next_rate(struct timely *cc, const struct parameters *p, const struct cc_link *link,
                         double rtt)
@@ -66,16 +116,31 @@ static double next_rate(struct timely *cc, const struct parameters *p, const str
     double base = (double)link->base_rtt, step = usual(p->additive, (double)link->rate / 1000);
     double high = usual(p->high_rtt, 25 * base);
     double gradient = cc->difference / usual(p->least_rtt, base);
-    bool rises = gradient > 0;
 
     if (rtt < usual(p->low_rtt, 2.5 * base))
-        return cc->rate + step;
-    if (rtt > high)
+        return p->hyper_below ? rise(cc, p, step) : cc->rate + step;
+    if (rtt > high) {
+        cc->rounds = p->hyper_below ? 0 : cc->rounds;
         return cc->rate * (1 - p->beta * (1 - high / rtt));
-    cc->rounds = rises ? 0 : cc->rounds + 1;
-    if (rises)
-        return cc->rate * (1 - p->beta * gradient);
-    return cc->rate + (cc->rounds >= p->hyper_rounds ? (double)p->hyper : 1) * step;
+    }
+    if (gradient <= 0)
+        return rise(cc, p, step);
+    cc->rounds = 0;
+    return cc->rate * (1 - p->beta * gradient);
+}
+
+/* Whether what was timed counts: where rounds do, the first packet of one, and none before. */
+static bool counts(struct cc *flow, const struct cc_ack *ack)
+{
+    struct timely *cc = (struct timely *)flow->state;
+    if (ack->round_trip == CC_UNTOLD)
+        return false;
+    if (((const struct parameters *)flow->parameters)->sample == SEGMENTS)
+        return true;
+    if (ack->acked <= cc->update_after)
+        return false;
+    cc->update_after = flow->time_from = ack->next;
+    return true;
 }
 
 static void acked(struct cc *flow, const struct cc_ack *ack)
@@ -84,11 +149,14 @@ static void acked(struct cc *flow, const struct cc_ack *ack)
     const struct parameters *p = flow->parameters;
     double most = (double)flow->link.rate, least = usual(p->minimum, most / 100);
     double rtt = (double)ack->round_trip;
-    if (ack->round_trip == CC_UNTOLD)
+    if (!counts(flow, ack))
         return;
-    if (cc->previous > 0)
+    bool is_first = cc->previous <= 0;
+    if (!is_first)
         cc->difference = (1 - p->weight) * cc->difference + p->weight * (rtt - cc->previous);
     cc->previous = rtt;
+    if (is_first && p->sample == ROUNDS)
+        return;
     cc->rate = next_rate(cc, p, &flow->link, rtt);
     cc->rate = cc->rate < least ? least : cc->rate;
     cc->rate = cc->rate > most ? most : cc->rate;
@@ -112,6 +180,7 @@ const struct cc_ops cc_timely = {
     .bytes = sizeof(struct timely),
     .parameters = PARAMETERS,
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
+    .usual = usual_values,
     .begin = begin,
     .acked = acked,
     .rate = rate,
