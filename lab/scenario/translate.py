@@ -137,7 +137,7 @@ def _steering(scenario: Scenario, fabric: Fabric) -> tuple[Steering, ...]:
             ("at", (policy.at,), leaves),
             ("to", (policy.to,), [*leaves, *hosts]),
             ("via", tuple(name for way in policy.via for name in way), switches),
-            ("tenant", (policy.tenant,) if policy.tenant else (), list(tenants)),
+            ("tenant", () if policy.tenant is None else (policy.tenant,), list(tenants)),
         ):
             for name in names:
                 if name not in known:
