@@ -41,6 +41,7 @@ COMMANDS = (
     "reproduce",
     "list",
     "explain",
+    "check",
     "import",
     "export",
     "lesson",

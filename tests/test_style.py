@@ -23,6 +23,7 @@ ROOMS = {
     "lab.engines": set(FOLDERS),
     "views.report": {"topologies", "traffic"},
     "lab.runs": {"controller", "topologies", "traffic"},
+    "lab.sonic": {"controller", "topologies", "traffic"},
     "lab.claims": {"traffic"},
     "lab.reproduce": {"traffic"},
     "course": {"compiler", "switch", "traffic"},

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lab.errors import LabError
 from lab.scenario.import_workload import import_workload
+from lab.sonic.brought import import_fabric
+from lab.sonic.fabric import has_configurations, read_fabric
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A file; of Chakra's traces one, or their folder.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A file; of Chakra's traces, or of switches, their folder."),
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The folder to write; without it NAME.lab.")
     ] = None,
@@ -34,19 +41,40 @@ def command(
     topology: Annotated[
         Path | None, typer.Option("--topology", help="A fabric's file: run the workload on that.")
     ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="The chip of switches, for a folder of theirs.")
+    ] = None,
+    hosts: Annotated[
+        str | None, typer.Option("--hosts", help="Which neighbours of switches are hosts: 'gpu*'.")
+    ] = None,
 ) -> None:
     """Say what a workload's or a fabric's file is, check it, and write a scenario that runs it.
 
     Workloads: flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), ns-3's
     flow.txt (HPCC, ConWeave), GOAL, Chakra's execution traces (NAME.RANK.et), MSCCL's schedules
     (.xml), AICB's workloads (.txt). Fabrics: networkx' JSON, GraphML, htsim's .topo, ns-3's
-    topology.txt, InfraGraph, the P4 tutorials' topology.json.
+    topology.txt, InfraGraph, the P4 tutorials' topology.json; a folder of SONiC's config_db.json,
+    a switch each, with their thresholds, maps and cables.
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,
         "gpus": gpus, "scale": scale,
     }  # fmt: skip
     folder = Path(f"{file.name.partition('.')[0] or 'trace'}.lab") if out is None else out
+    if has_configurations(file):
+        asked = [f"--{key}" for key, value in (extras | {"topology": topology}).items() if value]
+        if asked:
+            raise LabError(f"{asked[0]} is for workloads, and {file} is a fabric", "Leave it out.")
+        report = import_fabric(read_fabric(file, hosts), folder, profile)
+        print(f"{len(report.switches)} switches; {len(report.differs)} values differ among them")
+        print(f"What became of all that they say: {folder / 'report.txt'}")
+        print(f"Try: closlab run {shlex.quote(str(folder / 'scenario.yaml'))} --engine sim")
+        return
+    if profile is not None or hosts is not None:
+        raise LabError(
+            f"--profile and --hosts are for a folder of switches' configurations; {file} is none",
+            "Leave them out, or put each switch's config_db.json into a folder.",
+        )
     told = {key: value for key, value in extras.items() if value is not None}
     for line in import_workload(file, folder, told, topology).lines():
         print(line)
