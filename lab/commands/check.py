@@ -14,7 +14,7 @@ from lab.commands.options import Json
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import writing_to
 from lab.sonic.fabric import Fabric, read_fabric
-from lab.sonic.findings import Finding, write_cured
+from lab.sonic.findings import Finding, Level, write_cured
 from lab.sonic.proofs import Proof, prove, written
 from lab.sonic.rules import Options, check
 
@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Say what would go wrong in a fabric of SONiC switches, where, and what mends it.
 
-    Ends with 1 if there is a fault. Advice, which no run can show, is told and ends with 0.
+    Ends with 1 if anything is found but advice, which is what no run shows.
     """
     if profile is not None and profile not in ASICS:
         raise ScenarioError(f"there is no profile '{profile}'", f"There are {', '.join(ASICS)}.")
@@ -81,7 +81,7 @@ def command(
             print(line)
         if cured is not None:
             print(f"Patched configurations: {cured}")
-    if any(one.level == "fault" for one in found):
+    if any(one.level is not Level.ADVICE for one in found):
         raise typer.Exit(FOUND)
 
 
@@ -110,10 +110,11 @@ def _lines(fabric: Fabric, found: list[Finding], proofs: list[Proof | None]) -> 
         if proof is not None and not proof.is_shown:
             yield f"  Advice: {proof.note}."
         yield ""
-    faults = sum(one.level == "fault" for one in found)
+    advice = sum(one.level is Level.ADVICE for one in found)
+    what = "faults" if any(proofs) else "findings"
     yield (
         f"{len(fabric.switches)} switches, {len(fabric.cables)} cables between them: "
-        f"{faults} faults, {len(found) - faults} pieces of advice"
+        f"{len(found) - advice} {what}, {advice} of advice"
     )
     left = _left_out(fabric)
     if left:

@@ -359,13 +359,16 @@ class _Reader:
         return ports[name]
 
     def _neighbours(self, ports: Mapping[str, Port]) -> dict[str, tuple[str, str | None]]:
+        """By port; entries are keyed by the port, or by the device and name the port."""
         found = {}
         for key, entry in self._table("DEVICE_NEIGHBOR").items():
             place = f"DEVICE_NEIGHBOR|{key}"
-            device = self._text(place, entry, "name")
-            if self._known(place, key, ports) is not None and device is not None:
+            local = self._text(place, entry, "local_port")
+            device = self._text(place, entry, "name") or (None if local is None else key)
+            here = self._known(place, key if local is None else local, ports)
+            if here is not None and device is not None:
                 port = self._text(place, entry, "port")
-                found[key] = (
+                found[here.name] = (
                     self._name(f"{place}|name", device),
                     None if port is None else self._name(f"{place}|port", port),
                 )

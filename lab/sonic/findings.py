@@ -16,8 +16,9 @@ Op = dict[str, Any]
 class Level(StrEnum):
     """How much is known of a finding."""
 
+    FINDING = "finding"  # by its rule; nothing has been run
     FAULT = "fault"  # a run shows it
-    ADVICE = "advice"  # no run can, by what the lab's model says
+    ADVICE = "advice"  # no run does, or none can by what the lab's model has
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Finding:
     what: str
     consequence: str
     cure: str
-    level: Level = Level.FAULT
+    level: Level = Level.FINDING
     patch: Mapping[str, tuple[Op, ...]] = field(default_factory=dict)  # JSON patches by switch
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the run that shows it
 

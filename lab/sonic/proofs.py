@@ -41,6 +41,7 @@ _NO_RUN = {
     "cable-differs": "a cable of the lab has one length; what headroom it needs is told by itself",
     "neighbour-missing": "packets do not read DEVICE_NEIGHBOR",
     "neighbour-contradicts": "packets do not read DEVICE_NEIGHBOR",
+    "pg-not-told": "what is not told cannot be run",
     "alpha-range": "the lab's switches have no such alpha",
 }
 

@@ -132,7 +132,7 @@ def check(fabric: Fabric, options: Options) -> list[Finding]:
     for rule in RULES.values():
         for finding in rule(found):
             made.setdefault((finding.rule, finding.place), finding)
-    return sorted(made.values(), key=lambda f: (f.level != Level.FAULT, f.switch, f.rule, f.key))
+    return sorted(made.values(), key=lambda f: (f.level is Level.ADVICE, f.switch, f.rule, f.key))
 
 
 def _commonest(values: Counter[Any]) -> Any:
@@ -195,7 +195,19 @@ def _is_mapped(switch: Switch, port: Port, priority: int) -> bool:
 
 
 def _pg_missing(found: Findings) -> Iterator[Finding]:
+    bare = _without_headroom(found)
+    for name in sorted(bare):
+        yield Finding(
+            "pg-not-told", name, "BUFFER_PG", "",
+            "priorities are paused, and no priority group of any port has headroom",
+            "nobody can say whether it suffices: in running switches buffermgrd makes the groups, "
+            "of pg_profile_lookup.ini or by its own formula",
+            "Save the running configuration (config save), or write the groups down.",
+            level=Level.ADVICE,
+        )  # fmt: skip
     for switch, port in found.ports():
+        if switch.name in bare:
+            continue
         for priority in found.agreed(switch, port):
             group = switch.group_of(port, priority)
             if not _is_mapped(switch, port, priority) or switch.is_lossless(port, group):
@@ -215,6 +227,16 @@ def _pg_missing(found: Findings) -> Iterator[Finding]:
                 + (f", {profile}." if profile else ", with an xoff for the port's cable."),
                 patch=patch, facts=_facts(found, switch, port),
             )  # fmt: skip
+
+
+def _without_headroom(found: Findings) -> set[str]:
+    """Switches that pause, and of none of whose ports a group is told to have headroom."""
+    paused: dict[str, bool] = {}
+    for switch, port in found.ports():
+        has_any = any(switch.is_lossless(port, group) for group in port.groups)
+        if port.pfc:
+            paused[switch.name] = paused.get(switch.name, False) or has_any
+    return {name for name, has_any in paused.items() if not has_any}
 
 
 def _profile_for(found: Findings, switch: Switch, port: Port) -> str | None:

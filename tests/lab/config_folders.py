@@ -238,6 +238,14 @@ def _pg_missing(drawn: Drawn) -> Where:
     return switch, "BUFFER_PG", f"{port}|{gone}"
 
 
+def _unsaved(drawn: Drawn) -> Where:
+    switch = drawn.a_switch()
+    groups = drawn.switches[switch]["BUFFER_PG"]
+    for key in [key for key in groups if key.endswith("|3-4")]:
+        del groups[key]
+    return switch, "BUFFER_PG", ""
+
+
 def _pool(drawn: Drawn) -> Where:
     switch = drawn.a_switch()
     pool = drawn.switches[switch]["BUFFER_POOL"]["ingress_lossless_pool"]
@@ -353,6 +361,7 @@ FAULTS: dict[str, tuple[str, Callable[[Drawn], Where]]] = {
     "pfc": ("pfc-one-end", _pfc),
     "pfc off": ("pfc-off", _pfc_off),
     "no group": ("pg-missing", _pg_missing),
+    "unsaved": ("pg-not-told", _unsaved),
     "pool": ("pool-oversubscribed", _pool),
     "dscp": ("dscp-map", _dscp),
     "group map": ("pg-map", _map("TC_TO_PRIORITY_GROUP_MAP")),

@@ -29,7 +29,7 @@ from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
 
 # Of these no run of the lab can show anything.
-_ADVICE = {"mtu", "length", "neighbour", "alpha"}
+_ADVICE = {"unsaved", "mtu", "length", "neighbour", "alpha"}
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -64,10 +64,10 @@ def test_a_folder_is_checked_proved_and_cured(tmp_path: Path) -> None:
         run = simulate(str(file), out=tmp_path / file.stem)
         assert (run.result.drops.total > 0) is lost
     done = closlab("check", str(tmp_path / "cured"))
-    assert (done.returncode, "0 faults, 0 pieces of advice" in done.stdout) == (0, True)
+    assert (done.returncode, "0 findings, 0 of advice" in done.stdout) == (0, True)
     done = closlab("check", str(folder))
     assert done.returncode == 1
-    assert f"fault: headroom-small: {switch} BUFFER_PROFILE|{key}" in done.stdout
+    assert f"finding: headroom-small: {switch} BUFFER_PROFILE|{key}" in done.stdout
 
 
 def test_a_chips_cells_and_a_slow_neighbour_take_more_headroom(tmp_path: Path) -> None:
@@ -158,6 +158,19 @@ Total entries displayed:  {len(neighbours)}
     folder = drawn.write(tmp_path)
     (folder / "tor0.lldp").write_text(text)
     fabric = read_fabric(folder)
+    assert len(fabric.cables) == len(drawn.cables)
+    assert check(fabric, Options()) == []
+
+
+def test_neighbours_may_be_listed_by_their_names(tmp_path: Path) -> None:
+    """As the first releases of SONiC and its YANG model have it."""
+    drawn = sound(2)
+    for content in drawn.switches.values():
+        content["DEVICE_NEIGHBOR"] = {
+            f"{one['name']}": {"local_port": port, "port": one["port"]}
+            for port, one in content["DEVICE_NEIGHBOR"].items()
+        }
+    fabric = read_fabric(drawn.write(tmp_path))
     assert len(fabric.cables) == len(drawn.cables)
     assert check(fabric, Options()) == []
 
