@@ -21,7 +21,7 @@ from controller.asics import ASICS
 from controller.settings import DSCP_PRIORITIES
 from lab.errors import LabError, RunError, ScenarioError
 from lab.scenario import catalogue
-from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch
+from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch, printable
 from lab.sonic.fabric import Fabric, Place, delay_ns
 from lab.sonic.rules import roce_mtu
 
@@ -108,7 +108,7 @@ def import_fabric(fabric: Fabric, out: Path, profile: str | None = None) -> Repo
             catalogue.load(str(out / _SCENARIO))
         except LabError as error:
             made.report.not_said.append(f"closlab run refuses it as it is: {error.message}")
-        (out / _REPORT).write_text("\n".join(made.report.lines()) + "\n")
+        (out / _REPORT).write_text("\n".join(map(printable, made.report.lines())) + "\n")
         (out / _REPORT_JSON).write_text(json.dumps(made.report.content(), indent=1) + "\n")
     except OSError as error:
         raise RunError(f"{out} cannot be written: {error.strerror}") from None

@@ -300,9 +300,11 @@ class _Reader:
         defaults = self._only("DEFAULT_LOSSLESS_BUFFER_PARAMETER")
         pattern = self._only("LOSSLESS_TRAFFIC_PATTERN")
         self.unread += [
-            f"{table}: not read ({len(entries)} {'entry' if len(entries) == 1 else 'entries'})"
+            f"{_safe(table)}: not read ({len(entries)})"
+            if isinstance(entries, dict)
+            else f"{_safe(table)}: not read"
             for table, entries in self._content.items()
-            if table not in READ and isinstance(entries, dict)
+            if table not in READ
         ]
         self._know_profiles(ports)
         return Switch(
@@ -521,7 +523,12 @@ class _Reader:
         return poll, found
 
 
+def printable(text: str) -> str:
+    """A line with strangers' texts in it, as a terminal may have it."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def _safe(text: str) -> str:
     """A stranger's text, as it may be shown."""
-    said = text.encode("unicode_escape").decode()
+    said = printable(text)
     return said if len(said) <= 120 else f"{said[:100]}..."

