@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import yaml
 
 from controller.asics import ASICS
-from controller.settings import DSCP_PRIORITIES
 from lab.errors import LabError, RunError, ScenarioError
 from lab.scenario import catalogue
 from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch, printable
 from lab.sonic.fabric import Fabric, Place, delay_ns
 from lab.sonic.rules import roce_mtu
+from params.classes import DSCP_PRIORITIES
 
 _SCENARIO, _GRAPH, _REPORT, _REPORT_JSON = (
     "scenario.yaml", "topology.json", "report.txt", "report.json",

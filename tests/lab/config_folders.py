@@ -63,12 +63,12 @@ def need(speed_mbps: int, metres: int) -> int:
     return headroom(link, frame, response_ns(speed_mbps) + waits)
 
 
-def sound(seed: int) -> Drawn:
-    """A fabric of two tiers in which nothing is to be found."""
+def sound(seed: int, sizes: tuple[int, int, int] | None = None) -> Drawn:
+    """A fabric of two tiers in which nothing is to be found; ``sizes``: leaves, spines, hosts."""
     rng = Random(seed)
     drawn = Drawn(rng)
-    leaves, spines = rng.randint(3, 6), rng.randint(2, 4)
-    below = rng.randint(1, 3)
+    drawn_sizes = rng.randint(3, 6), rng.randint(2, 4), rng.randint(1, 3)
+    leaves, spines, below = drawn_sizes if sizes is None else sizes
     host_speed = rng.choice((25_000, 100_000, 200_000))
     speed = rng.choice((host_speed, 400_000))
     short, long = rng.choice((3, 5)), rng.choice((30, 40, 100, 300))
