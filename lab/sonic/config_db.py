@@ -352,6 +352,11 @@ class _Reader:
                 self._text(place, entry, "admin_status") != "down",
                 self._text(place, entry, "alias"),
             )  # fmt: skip
+        if not found:
+            raise ScenarioError(
+                f"{shown(self._path)}: no port in PORT has a speed",
+                "Save the running configuration (config save), which has them.",
+            )
         return found
 
     def _known(self, place: str, name: str, ports: Mapping[str, Port]) -> Port | None:

@@ -44,6 +44,7 @@ _NO_RUN = {
     "cable-differs": "a cable of the lab has one length; what headroom it needs is told by itself",
     "neighbour-missing": "packets do not read DEVICE_NEIGHBOR",
     "neighbour-contradicts": "packets do not read DEVICE_NEIGHBOR",
+    "pfc-nowhere": "there is nothing to be run",
     "pg-not-told": "what is not told cannot be run",
     "alpha-range": "the lab's switches have no such alpha",
 }

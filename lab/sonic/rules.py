@@ -688,7 +688,19 @@ def _is_level(fabric: Fabric, a: str, b: str) -> bool:
     return fabric.switches[a].role == fabric.switches[b].role
 
 
+def _nowhere(found: Findings) -> Iterator[Finding]:
+    if not found.lossless:
+        yield Finding(
+            "pfc-nowhere", min(found.fabric.switches), "PORT_QOS_MAP", "",
+            "no port of any switch has a pfc_enable",
+            "nothing is lossless here, and next to nothing is checked",
+            "Name the priorities that are to be lossless, or save the running configuration.",
+            level=Level.ADVICE,
+        )  # fmt: skip
+
+
 RULES: Mapping[str, Rule] = {
+    "pfc-nowhere": _nowhere,
     "pfc-one-end": _pfc_one_end, "pfc-off": _pfc_off, "pg-missing": _pg_missing,
     "headroom-small": _headroom, "pool-oversubscribed": _pool,
     "dscp-map": _dscp, "pg-map": _maps, "ecn-missing": _wred, "ecn-late": _ecn_late,

@@ -194,6 +194,18 @@ Total entries displayed:  {len(neighbours)}
     assert check(fabric, Options()) == []
 
 
+def test_what_says_next_to_nothing_is_not_called_sound(tmp_path: Path) -> None:
+    drawn = sound(2)
+    for content in drawn.switches.values():
+        content["PORT_QOS_MAP"] = {}
+    found = check(read_fabric(drawn.write(tmp_path)), Options())
+    assert [each.rule for each in found] == ["pfc-nowhere"]
+    for port in drawn.switches["tor0"]["PORT"].values():
+        del port["speed"]
+    with pytest.raises(ScenarioError, match=r"tor0.json: no port in PORT has a speed"):
+        read_fabric(drawn.write(tmp_path))
+
+
 def test_neighbours_may_be_listed_by_their_names(tmp_path: Path) -> None:
     """As the first releases of SONiC and its YANG model have it."""
     drawn = sound(2)
