@@ -65,7 +65,7 @@ def cluster(run: KeptRun) -> str:
     queue = ""
     if waited.queued_ns:
         before = _waited_for(waited, found.jobs)
-        until = f", until {before} freed its own" if before else ""
+        until = f", until {before} freed its hosts" if before else ""
         queue = f"{waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}. "
     return (
         f"{queue}Half of {plural(len(done), 'job')} then took no more than "
@@ -158,7 +158,8 @@ def _beside_paid(run: KeptRun) -> str:
     own = next((part.slowdown for part in parts.values()), None)
     if worst is None or own is None or own.max >= (worst.slowdown or 0):
         return ""
-    return f" Of what goes on beside it {phrases.paid(run)}."
+    took = f"{duration(worst.fct_ns or 0)}, {number(worst.slowdown or 0)} times as long as alone"
+    return f" The worst of what goes on beside it was {worst.src}'s message to {worst.dst}: {took}."
 
 
 def _longer(cost: Cost) -> str:

@@ -158,7 +158,10 @@ def _answering(run: KeptRun) -> Sequence[str]:
 
 def _first(result: Result) -> list[Figure]:
     """The few figures that matter; that nothing was dropped always does."""
-    found = [BY_KEY[key] for key in _FIRST if BY_KEY[key].of(result) or key == "drops.total"]
+    keys = list(_FIRST)
+    if result.scenario.question is Question.SPEED:  # a narrow screen has the first three
+        keys.sort(key=lambda key: key != "collective.busbw_gbps")
+    found = [BY_KEY[key] for key in keys if BY_KEY[key].of(result) or key == "drops.total"]
     return found[:_MOST_FIRST]
 
 

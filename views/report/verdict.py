@@ -66,9 +66,16 @@ def _storm(run: KeptRun) -> str:
         return ""
     longest = max(stood, key=lambda name: stood[name].longest_ns)
     share = percent(stood[longest].longest_ns / run.end_ns)
+    ways = f"{len(stood)} of {plural(2 * len(run.fabric.links), 'link direction')}"
+    aside = [f for f in run.flows if not {f.src, f.dst} & {*hosts} and f.slowdown and f.fct_ns]
+    worst = max(aside, key=lambda flow: flow.slowdown or 0.0, default=None)
+    bystander = ""
+    if worst and (worst.slowdown or 0.0) >= UNEVEN:
+        took = f"{number(worst.slowdown or 0)} times as long as alone"
+        bystander = f"; {worst.src}'s message to {worst.dst}, which is none of its own, took {took}"
     return (
-        f"A pause storm from {' and '.join(hosts)} stopped {plural(len(stood), 'link direction')}, "
-        f"{longest} longest, for {share} of the run{phrases.discarded(run)}; {phrases.paid(run)}."
+        f"A pause storm from {' and '.join(hosts)} stopped {ways}, {longest} for {share} of the "
+        f"run{phrases.discarded(run)}. {phrases.sentence(phrases.paid(run) + bystander)}"
     )
 
 
