@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from lab.commands.options import Changes, Class, Dilation, On, Out, Running, Stretch, times
+from lab.commands.options import Changes, Dilation, On, Out, Running, Stretch, times
 from lab.engines.mininet import hands, running
 from lab.errors import LabError
 from lab.progress import Stages
 from lab.runs.programs import Ground, Wanted, launch, launch_on, told
+from lab.runs.verbs import VerbsDoor, uses_verbs_library
 from lab.scenario import catalogue
 
 HAS_WORDS_OF_OTHERS = True
+Class = Annotated[
+    int | None,
+    typer.Option(
+        "--class",
+        min=0,
+        max=6,
+        help="The class that what programs send goes in; 0, of verbs the first lossless one.",
+    ),
+]
+Verbs = Annotated[
+    bool | None,
+    typer.Option(
+        "--verbs/--no-verbs",
+        help="Hosts have an adapter of verbs, closlab0: told from what the program is linked with.",
+        show_default=False,
+    ),
+]
+Clock = Annotated[
+    Literal["fabric", "machine"] | None,
+    typer.Option(help="What clocks programs see; the fabric's if they use verbs."),
+]
 
 
 def command(
@@ -25,8 +47,10 @@ def command(
     on: On = None,
     changes: Changes = None,
     dilation: Dilation = None,
-    priority: Class = 0,
+    priority: Class = None,
     stretch: Stretch = "1",
+    verbs: Verbs = None,
+    clock: Clock = None,
     out: Out = None,
 ) -> None:
     """Run a program on hosts of the running lab, or on a fabric of its own.
@@ -35,8 +59,16 @@ def command(
     GLOO_SOCKET_IFNAME, as torch.distributed has them, and in CLOSLAB_HOST, CLOSLAB_HOSTS and
     CLOSLAB_DILATION. Hosts of tenants with networks of their own are a job for each tenant. If one
     fails, the others are ended.
+
+    Programs of RDMA (ib_write_bw and others) have an adapter on each host; if they end with the
+    first host's name, that one serves and the others are its clients.
     """
-    wanted = Wanted(hosts, tuple(words), priority, times(stretch))
+    words = words[words[0] == "--" :]
+    uses_verbs = uses_verbs_library(words[0]) if verbs is None else verbs
+    if clock == "fabric" and not uses_verbs:
+        raise LabError("--clock fabric is for programs that use verbs", "Say --verbs too.")
+    door = VerbsDoor(clock != "machine") if uses_verbs else None
+    wanted = Wanted(hosts, tuple(words), priority, times(stretch), verbs=door)
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from lab.machine.building import building
 from switch import build
 from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
+from traffic.verbs import CLOCK_SOURCE, LIBRARIES
 
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
 # What switches and hosts tell each other beside a cable is laid out in one place (arrival_times.h).
@@ -29,14 +30,30 @@ def stretch_library() -> Path:
     return _built("stretch", (STRETCH_SOURCE,), "-shared", "-fPIC", "-ldl")
 
 
+def fabric_clock_library() -> Path:
+    """What makes the clocks of a program the fabric's."""
+    return _built("fabric-clock", (CLOCK_SOURCE,), "-shared", "-fPIC", "-pthread", "-ldl")
+
+
+def verbs_libraries() -> dict[str, Path]:
+    """By the names that programs know them by, the libraries that are an adapter of verbs."""
+    found = {}
+    for library in LIBRARIES:
+        exports = (f"-Wl,-soname,{library.name}", f"-Wl,--version-script={library.exports}")
+        words = ("-shared", "-fPIC", *exports, *library.words)
+        text = library.exports.read_bytes()
+        found[library.name] = _built(library.name, library.sources, *words, also=(text,))
+    return found
+
+
 def clock_library() -> Path:
     """What lets the clock that can be set jump, for a program and all that it starts."""
     return _built("clock", (_CLOCK_SOURCE,), "-shared", "-fPIC", "-ldl")
 
 
-def _built(what: str, sources: tuple[Path, ...], *words: str) -> Path:
+def _built(what: str, sources: tuple[Path, ...], *words: str, also: tuple[bytes, ...] = ()) -> Path:
     headers = [*sorted(sources[0].parent.rglob("*.h")), *build.LENT]
-    texts = (path.read_bytes() for path in (*sources, *headers))
+    texts = (*(path.read_bytes() for path in (*sources, *headers)), *also)
     name = f"{what}-{build.digest(build.compiler_id(), *_FLAGS, *words, *texts)}"
     with building(f"the program '{what}'"):
         return build.compiled(name, sources, words, [*_FLAGS, *_INCLUDES])

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from lab.progress import Stages
 from lab.results.outcome import SwitchCounts
 from lab.runs.emulate import emulate
 from lab.runs.run import check
+from lab.runs.verbs import VerbsDoor
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest
@@ -48,6 +49,7 @@ class Ground:
     enter: Callable[[list[str]], list[str]]  # makes of a command in the capsule one from here
     plug: Callable[[Sequence[str], int], str]  # gets hosts ready, to send in a class: their names
     tenants: Mapping[str, int] = field(default_factory=dict)  # of hosts with networks of their own
+    scenario: Scenario | None = None
 
     @classmethod
     def of_running(cls, lab: RunningLab) -> Ground:
@@ -58,16 +60,22 @@ class Ground:
 
         scenario = Scenario.model_validate(lab.watch["scenario"])
         dilation = float(lab.watch["dilation"])
-        return cls(lab.hosts, dilation, lab.enter_command, plug, _tenants_of(scenario))
+        tenants = _tenants_of(scenario)
+        return cls(lab.hosts, dilation, lab.enter_command, plug, tenants, scenario)
 
     @classmethod
     def inside(cls, up: EmulatedFabric) -> Ground:
         """A fabric that is up, seen from within its capsule."""
         emulation = up.emulation
         dilation = emulation.switches.setting.dilation
-        tenants = _tenants_of(up.experiment.scenario)
+        scenario = up.experiment.scenario
         return cls(
-            emulation.host_pids(), dilation, lambda words: words, up.hands.nics.plug, tenants
+            emulation.host_pids(),
+            dilation,
+            lambda words: words,
+            up.hands.nics.plug,
+            _tenants_of(scenario),
+            scenario,
         )
 
     def hosts(self, wanted: str | int) -> list[str]:
@@ -109,9 +117,10 @@ class Wanted:
 
     hosts: str | int  # names, or how many
     words: tuple[str, ...]
-    priority: int = 0
+    priority: int | None = None  # none: the usual one
     stretch: float | None = 1.0  # None: as much as time is dilated
     mpirun: str | None = None  # the launcher's path; none: a program a host, without one
+    verbs: VerbsDoor | None = None  # what programs of RDMA find
 
     def tasks(self, ground: Ground, folder: Path) -> list[Task]:
         """The processes to start; a folder keeps what they need."""
@@ -125,13 +134,19 @@ class Wanted:
                     "and its ranks could not reach each other",
                     f"Name hosts of one tenant, such as --hosts {','.join(hosts)}.",
                 )
-            words = _mpirun_words(self.mpirun, ground, hosts, stretch, self.words, folder)
-            return [_task(ground, hosts, 0, words, 1.0, folder)]
-        return [
-            _task(ground, hosts, rank, self.words, stretch, folder)
-            for hosts in jobs
-            for rank in range(len(hosts))
-        ]
+            started = _mpirun_words(self.mpirun, ground, hosts, stretch, self.words, folder)
+            return [_task(ground, hosts, 0, started, 1.0, folder)]
+        adapters = self.verbs.adapters(ground.scenario, self.priority) if self.verbs else None
+        tasks = []
+        for hosts in jobs:
+            for rank, host in enumerate(hosts):
+                words = self.verbs.words(self.words, hosts, rank) if self.verbs else self.words
+                task = _task(ground, hosts, rank, words, stretch, folder)
+                if self.verbs and adapters:
+                    told = self.verbs.environment(task.environment, adapters[host], folder)
+                    task = replace(task, environment=told)
+                tasks.append(task)
+        return tasks
 
 
 def _task(
@@ -152,7 +167,7 @@ def launch(
     wanted: Wanted, ground: Ground, happen: Callable[[float], float | None] = lambda _s: None
 ) -> Ended:
     """Run programs to their end."""
-    names = ground.plug(ground.hosts(wanted.hosts), wanted.priority)
+    names = ground.plug(ground.hosts(wanted.hosts), wanted.priority or 0)
     with scratch() as folder:
         (folder / _NAMES).write_text(names)
         return programs.run(wanted.tasks(ground, folder), happen)
@@ -215,7 +230,7 @@ def _attended(wanted: Wanted, up: EmulatedFabric, experiment: Experiment) -> tup
             let_happen(event, experiment, emulation, {})
         return None if agenda.next_ns is None else agenda.next_ns * ground.dilation / 1e9
 
-    ground.plug(ground.hosts(wanted.hosts), wanted.priority)
+    ground.plug(ground.hosts(wanted.hosts), wanted.priority or 0)
     happen(0.0)
     nics, switches = up.hands.nics, emulation.switches
     nics_before, before = nics.counts(), switches.counts()

@@ -42,6 +42,9 @@ from topologies.offload import switch_off_checksum_offload
 _INSIDE = f"{INTERFACE}-nic"
 _QUEUE_FRAMES = 1000  # as Linux's interfaces have by default
 _BURST_FRAMES = 2
+# Around the payload of a packet of RoCEv2: IPv4, UDP, BTH, RETH, immediate data, checksum. What an
+# adapter of verbs sends has to fit (traffic/verbs), as it does from the lab's own endpoints.
+_ROCE_BYTES = 20 + 8 + 12 + 16 + 4 + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ class Nics:
         outside, leaf = host.interface(port), fabric.ports(host)[port]
         cable = experiment.cable(fabric.link_at(host, port))
         mac = fabric.mac(host, leaf)
-        mtu = experiment.scenario.link.mtu
+        mtu = experiment.scenario.link.mtu + _ROCE_BYTES + (20 if fabric.ip == 6 else 0)
         here = ("mnexec", "-a", str(pid))
         # The cable's end has another address: what comes there is the adapter's, not the stack's.
         borrowed = "02:ff:" + mac.split(":", 2)[2]

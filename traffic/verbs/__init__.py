@@ -1,0 +1,41 @@
+"""An adapter of verbs in a program's own process: what libibverbs and others are compiled from.
+
+Programs that were compiled for adapters of RDMA find these libraries in place of theirs, and speak
+RoCEv2 on the fabric by them; `rc.h` is where to begin.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["CLOCK_SOURCE", "LIBRARIES", "Library"]
+
+_HERE = Path(__file__).parent
+_ADAPTER = (
+    *("completion", "device", "memory", "packet", "port", "queue_pair"),
+    *("requester", "responder", "route", "words", "work"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A shared object that programs know by name."""
+
+    name: str
+    sources: tuple[Path, ...]
+    exports: Path  # names and versions that it has for others
+    words: tuple[str, ...] = ()  # for the compiler
+
+
+LIBRARIES = (
+    Library(
+        "libibverbs.so.1",
+        (*(_HERE / f"{name}.c" for name in _ADAPTER), _HERE.parent / "core" / "icrc.c"),
+        _HERE / "libibverbs.map",
+        ("-pthread",),
+    ),
+    Library("librdmacm.so.1", (_HERE / "rdma_cm.c",), _HERE / "librdmacm.map"),
+    Library("libmlx5.so.1", (_HERE / "absent.c",), _HERE / "libmlx5.map"),
+    Library("libefa.so.1", (_HERE / "absent.c",), _HERE / "libefa.map", ("-DOF_EFA",)),
+)
+CLOCK_SOURCE = _HERE / "fabric_clock.c"
+"""What is loaded into programs whose clocks are to be the fabric's."""
