@@ -40,6 +40,7 @@ enum {
     CLASSES = 8,
     FRAME_MOST = 16384,
     BATCH = 64,
+    ROCE_MORE = 64,
     SOCKET_BUFFER = 16 << 20,
     EVERY_PROTOCOL = 0x0003,
     EXIT_REFUSED = 2,
@@ -152,6 +153,17 @@ static unsigned classify(const struct nic *nic, uint8_t *frame, uint32_t length)
     return nic->class_of[dscp_of(ip)];
 }
 
+/* How many frames may wait before one like this. What RoCEv2 sends waits in its program's own memory,
+ * before a real adapter, and whoever sends it has an end of it (traffic/verbs): none of it is lost here. */
+static unsigned most_before(const struct nic *nic, uint8_t *frame, uint32_t length)
+{
+    uint8_t *ip = ip_of(frame, length);
+    uint32_t udp = ip ? ip_bytes(ip) : 0;
+    bool is_roce = ip && ip_protocol(ip) == IP_UDP && WIRE_IP_AT + udp + WIRE_UDP <= length &&
+                   be16_load(ip + udp + 2) == ROCE_PORT;
+    return nic->queue_most * (is_roce ? ROCE_MORE : 1);
+}
+
 static bool take_from_stack(struct nic *nic)
 {
     uint8_t buffer[FRAME_MOST];
@@ -163,8 +175,8 @@ static bool take_from_stack(struct nic *nic)
         if (length > (ssize_t)sizeof buffer)
             continue; /* no interface here has such an MTU */
         struct queue *queue = &nic->queues[classify(nic, buffer, (uint32_t)length)];
-        struct frame *frame =
-            queue->count < nic->queue_most ? malloc(sizeof *frame + (size_t)length) : NULL;
+        bool fits = queue->count < most_before(nic, buffer, (uint32_t)length);
+        struct frame *frame = fits ? malloc(sizeof *frame + (size_t)length) : NULL;
         if (!frame) {
             nic->lost++;
             continue;
