@@ -16,8 +16,10 @@ from pathlib import Path
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError
 from lab.machine.native_host import fabric_clock_library, verbs_libraries
+from lab.scenario.controls import values_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from traffic.congestion import CONTROLS, NONE
 
 __all__ = ["Adapter", "VerbsDoor", "uses_verbs_library"]
 
@@ -42,6 +44,7 @@ class Adapter:
 
     bps: int
     dscp: int
+    control: str = ""  # of congestion, with its parameters; none: as fast as the link
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,9 @@ class VerbsDoor:
         lossless = list(experiment.settings.lossless)
         chosen = priority if priority is not None else min(lossless, default=0)
         dscp = experiment.settings.classes.dscp_of(chosen)
+        control = _control(scenario)
         return {
-            host.name: Adapter(experiment.cable(link).rate_bps, dscp)
+            host.name: Adapter(experiment.cable(link).rate_bps, dscp, control)
             for host, link in experiment.host_links.items()
         }
 
@@ -83,12 +87,22 @@ class VerbsDoor:
             "CLOSLAB_VERBS_INTERFACE": INTERFACE,
             "CLOSLAB_VERBS_DSCP": str(adapter.dscp),
             "CLOSLAB_LINK_BPS": str(adapter.bps),
+            "CLOSLAB_VERBS_CC": adapter.control,
             "LD_LIBRARY_PATH": _joined(str(folder), base.get("LD_LIBRARY_PATH")),
         }
         if self.has_fabric_clock:
             told["CLOSLAB_FABRIC_CLOCK"] = f"{self.monotonic_ns} {self.wall_ns}"
             told["LD_PRELOAD"] = _joined(str(fabric_clock_library()), base.get("LD_PRELOAD"))
         return told
+
+
+def _control(scenario: Scenario) -> str:
+    """The congestion control of a scenario's queue pairs, if an adapter of verbs has it."""
+    name = scenario.transport.cc
+    if name == NONE or not CONTROLS[name].hears_marks:
+        return ""
+    given = values_of(scenario.transport, name)
+    return " ".join((name, *(f"{key.replace('_', '-')}={value}" for key, value in given.items())))
 
 
 def _joined(first: str, others: str | None) -> str:

@@ -107,6 +107,7 @@ def test_sources_are_clean(library: object, tmp_path: Path) -> None:
 # --- operations -----------------------------------------------------------------------------------
 
 
+@pytest.mark.ordinary
 @pytest.mark.parametrize(("loss", "seed"), [(0, 1), (0.01, 2), (0.01, 3), (0.02, 4), (0.05, 5)])
 def test_random_operations_come_to_what_a_model_says(
     libraries: Path, peer: Path, loss: float, seed: int

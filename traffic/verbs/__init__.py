@@ -10,9 +10,11 @@ from pathlib import Path
 __all__ = ["CLOCK_SOURCE", "LIBRARIES", "Library"]
 
 _HERE = Path(__file__).parent
+_CORE = _HERE.parent / "core"
+_CONTROLS = sorted((_CORE / "cc").glob("*.c"))
 _ADAPTER = (
     *("completion", "device", "memory", "packet", "port", "queue_pair"),
-    *("requester", "responder", "route", "words", "work"),
+    *("rate", "requester", "responder", "route", "words", "work"),
 )
 
 
@@ -29,9 +31,9 @@ class Library:
 LIBRARIES = (
     Library(
         "libibverbs.so.1",
-        (*(_HERE / f"{name}.c" for name in _ADAPTER), _HERE.parent / "core" / "icrc.c"),
+        (*(_HERE / f"{name}.c" for name in _ADAPTER), _CORE / "icrc.c", *_CONTROLS),
         _HERE / "libibverbs.map",
-        ("-pthread",),
+        ("-pthread", "-lm"),
     ),
     Library("librdmacm.so.1", (_HERE / "rdma_cm.c",), _HERE / "librdmacm.map"),
     Library("libmlx5.so.1", (_HERE / "absent.c",), _HERE / "libmlx5.map"),

@@ -225,6 +225,7 @@ static void context_free(struct ctx *ctx)
     port_close(ctx);
     free(ctx->qps);
     free(ctx->keys);
+    free(ctx->rates);
     free(ctx);
 }
 
@@ -243,6 +244,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         return NULL;
     }
     ctx->active_mtu = mtu_of(ctx);
+    ctx->rates = rates_read(ctx);
     ctx->verbs.query_port = query_port;
     ctx->verbs.query_device_ex = query_device_ex;
     ctx->verbs.create_qp_ex = qp_create_ex;

@@ -10,7 +10,6 @@ enum {
     TTL = 64,
     CNP_PRIORITY_DSCP = 48,
     PKEY = 0xFFFF,
-    CNP_EVERY_NS = 50000, /* of the fabric's time */
 };
 
 static bool is_mapped(const union ibv_gid *gid)
@@ -166,16 +165,17 @@ void packet_arrived(struct ctx *ctx, uint8_t *frame, uint32_t bytes)
         return;
     if (bth[0] == BTH_CNP) {
         ctx->counts.cnps++;
+        rate_notified(ctx, qp, now);
         return;
+    }
+    if ((ip_tos(ip) & 3) == CE && bth[0] != RC_ACKNOWLEDGE) {
+        ctx->counts.marks++;
+        if (now - qp->cnp_at >= rate_notice_interval(ctx) && packet_cnp(ctx, qp))
+            qp->cnp_at = now;
     }
     if (is_answer(bth[0])) {
         requester_answered(ctx, qp, bth, length, now);
         return;
-    }
-    if ((ip_tos(ip) & 3) == CE) {
-        ctx->counts.marks++;
-        if (now - qp->cnp_at >= CNP_EVERY_NS * ctx->dilation && packet_cnp(ctx, qp))
-            qp->cnp_at = now;
     }
     responder_asked(ctx, qp, bth, length, now);
 }

@@ -246,7 +246,7 @@ static ns_t serve(struct ctx *ctx)
         responder_send(ctx, qp, now);
         requester_timer(ctx, qp, now);
         requester_send(ctx, qp, now);
-        next = ns_least(next, requester_due(qp));
+        next = ns_least(next, requester_due(qp, now));
     }
     if (!port_may_send(ctx, now)) /* then there may be more, once there is room */
         next = ns_least(next, ctx->is_blocked ? now + NS_PER_MS

@@ -30,6 +30,7 @@ static void qp_free(struct qp *qp)
     free(qp->sends);
     free(qp->inlines);
     free(qp->receives.slots);
+    free(qp->cc);
     free(qp);
 }
 
@@ -262,6 +263,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
         if (base->state == IBV_QPS_RESET)
             qp->message = NOTHING;
         base->state = attr->qp_state;
+        if (attr->qp_state == IBV_QPS_RTR)
+            rate_begin(ctx, qp);
     }
     pthread_mutex_unlock(&ctx->lock);
     port_wake(ctx);

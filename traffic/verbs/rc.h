@@ -156,6 +156,8 @@ struct qp {
     struct { uint64_t seq, was; } atomics[READS_MOST];
     unsigned atomics_next;
     ns_t cnp_at;
+    struct cc *cc; /* or NULL: as fast as the link */
+    ns_t leaves_at; /* when the next packet may, by that */
     /* of ibv_wr_start to ibv_wr_complete */
     struct ibv_send_wr building[1];
     struct ibv_sge building_sge[SGE_MOST];
@@ -165,6 +167,8 @@ struct qp {
     struct built { uint32_t count; uint64_t to_assign; } built_from;
 };
 enum { NOTHING = 0xFF };
+
+struct rates;
 
 struct ctx {
     struct verbs_context verbs; /* programs hold its last member */
@@ -184,6 +188,7 @@ struct ctx {
     struct qp **qps; /* by the low half of their numbers, up to qps_next */
     uint32_t qps_next, qps_last;
     int active_mtu; /* as verbs number them */
+    struct rates *rates; /* or NULL */
     struct key *keys;
     uint32_t keys_count, keys_room;
     uint8_t frame[PACKET_MOST];
@@ -205,6 +210,14 @@ void port_close(struct ctx *ctx);
 bool port_may_send(struct ctx *ctx, ns_t now); /* whether the link takes one more */
 bool port_send(struct ctx *ctx, uint32_t bytes); /* ctx->frame; false: later */
 void port_wake(struct ctx *ctx);
+
+/* rate.c: congestion control. */
+struct rates *rates_read(const struct ctx *ctx);
+void rate_begin(const struct ctx *ctx, struct qp *qp);
+void rate_sent(const struct ctx *ctx, struct qp *qp, uint32_t bytes, ns_t now);
+void rate_notified(const struct ctx *ctx, struct qp *qp, ns_t now);
+ns_t rate_notice_interval(const struct ctx *ctx);
+static inline bool rate_allows(const struct qp *qp, ns_t now) { return qp->leaves_at <= now; }
 
 /* route.c: by whom a peer is reached. */
 bool route_find(struct ctx *ctx, const union ibv_gid *peer, uint8_t mac[6]);
@@ -250,7 +263,7 @@ void requester_send(struct ctx *ctx, struct qp *qp, ns_t now);
 void requester_answered(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_t bytes,
                         ns_t now);
 void requester_timer(struct ctx *ctx, struct qp *qp, ns_t now);
-ns_t requester_due(const struct qp *qp);
+ns_t requester_due(const struct qp *qp, ns_t now);
 
 /* responder.c */
 void responder_asked(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_t bytes, ns_t now);

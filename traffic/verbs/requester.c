@@ -135,6 +135,7 @@ static bool send_one(struct ctx *ctx, struct qp *qp, ns_t now)
     }
     if (!packet_end(ctx, bth, payload + bytes, bytes))
         return false;
+    rate_sent(ctx, qp, (uint32_t)(payload + bytes - ctx->frame), now);
     qp->next = fetches ? work->last + 1 : qp->next + 1;
     qp->at += is_last;
     qp->reads += fetches;
@@ -161,7 +162,7 @@ void requester_send(struct ctx *ctx, struct qp *qp, ns_t now)
     if (qp->rnr_until && now >= qp->rnr_until)
         qp->rnr_until = 0;
     while (qp->ex.qp_base.state == IBV_QPS_RTS && qp->at < qp->sends_count && !qp->rnr_until &&
-           may_send(qp) && port_may_send(ctx, now))
+           may_send(qp) && rate_allows(qp, now) && port_may_send(ctx, now))
         if (!send_one(ctx, qp, now))
             return;
 }
@@ -331,8 +332,12 @@ void requester_timer(struct ctx *ctx, struct qp *qp, ns_t now)
     set_timer(ctx, qp, now);
 }
 
-ns_t requester_due(const struct qp *qp)
+ns_t requester_due(const struct qp *qp, ns_t now)
 {
     ns_t due = qp->timer ? qp->timer : NS_NEVER;
+    bool waits = !rate_allows(qp, now) &&
+                 (qp->answers_count || (qp->at < qp->sends_count && may_send(qp)));
+    if (waits) /* for its rate, if not for the link */
+        due = ns_least(due, qp->leaves_at);
     return qp->at < qp->sends_count && qp->rnr_until ? ns_least(due, qp->rnr_until) : due;
 }

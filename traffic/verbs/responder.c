@@ -280,7 +280,7 @@ void responder_asked(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_
 /* --- answers ------------------------------------------------------------------------------------ */
 
 /* One packet of a READ's answer; true if that was the last. */
-static bool send_read(struct ctx *ctx, struct qp *qp, struct answer *answer, bool *sent)
+static bool send_read(struct ctx *ctx, struct qp *qp, struct answer *answer, ns_t now, bool *sent)
 {
     uint32_t left = answer->length - answer->sent, bytes = left < qp->mtu ? left : qp->mtu;
     bool is_first = !answer->sent, is_last = bytes == left;
@@ -304,6 +304,8 @@ static bool send_read(struct ctx *ctx, struct qp *qp, struct answer *answer, boo
     }
     memcpy(at, from, bytes);
     *sent = packet_end(ctx, bth, at + bytes, bytes);
+    if (*sent)
+        rate_sent(ctx, qp, (uint32_t)(at + bytes - ctx->frame), now);
     answer->sent += *sent ? bytes : 0;
     return *sent && is_last;
 }
@@ -327,8 +329,10 @@ void responder_send(struct ctx *ctx, struct qp *qp, ns_t now)
     while (qp->answers_count && port_may_send(ctx, now)) {
         struct answer *first = answer_at(qp, 0);
         bool sent = true, is_over;
+        if (first->kind == ANSWER_READ && !rate_allows(qp, now))
+            return;
         if (first->kind == ANSWER_READ)
-            is_over = send_read(ctx, qp, first, &sent);
+            is_over = send_read(ctx, qp, first, now, &sent);
         else
             is_over = sent = send_word(ctx, qp, first);
         if (is_over) {
