@@ -18,6 +18,7 @@
 #include "verbs_abi.h"
 
 struct ibv_device **ibv_get_device_list(int *);
+void ibv_free_device_list(struct ibv_device **);
 struct ibv_context *ibv_open_device(struct ibv_device *);
 int ibv_close_device(struct ibv_context *);
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *);
@@ -317,7 +318,9 @@ int main(int count, char **words)
     state = strtoull(words[3], NULL, 10) * 2 + asks;
     setvbuf(stdout, NULL, _IOLBF, 0);
     meet(words[1]);
-    context = ibv_open_device(ibv_get_device_list(NULL)[0]);
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    context = ibv_open_device(devices[0]);
+    ibv_free_device_list(devices);
     need(context, "open_device");
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 256, NULL, NULL, 0);

@@ -119,6 +119,19 @@ def test_random_operations_come_to_what_a_model_says(
     assert "operations 600 differences 0" in said
 
 
+@pytest.mark.parametrize("watches", ["address,undefined", "thread"])
+def test_nothing_is_read_wrongly_or_left(libraries: Path, tmp_path: Path, watches: str) -> None:
+    program = tmp_path / "peer"
+    sources = [*map(str, LIBRARIES[0].sources), str(HERE / "peer.c")]
+    words = (f"-fsanitize={watches}", "-g", "-w", f"-I{ABI}", "-pthread")
+    command = [*build.compiler(), "-std=gnu11", "-O1", *words, *sources, "-lm", "-o", str(program)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"the compiler has no -fsanitize={watches}")
+    ended = over_wire(libraries, f"{program} - 300 8", f"{program} 10.9.0.1 300 8", 0.02)
+    assert [code for code, _ in ended] == [0, 0], ended
+    assert "operations 300 differences 0" in ended[1][1]
+
+
 def test_what_goes_wrong_is_told_as_verbs_tell_it(libraries: Path, peer: Path) -> None:
     (_, other), (_, said) = over_wire(libraries, f"{peer} - 1 1", f"{peer} 10.9.0.1 1 1")
     told = dict(re.findall(r"^(\S+) (\d+)$", said, re.MULTILINE))

@@ -146,7 +146,7 @@ static bool filter(int fd, unsigned slot)
 }
 
 /* The kernel would answer what it knows no owner of with "port unreachable". */
-static void own_port(int family)
+static int own_port(int family)
 {
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1, least = 1;
     struct sockaddr_in6 address = {.sin6_family = (sa_family_t)family,
@@ -156,8 +156,10 @@ static void own_port(int family)
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof least);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, size))
-        close(fd); /* another program owns it, which is as good */
+    if (fd < 0 || !bind(fd, (struct sockaddr *)&address, size))
+        return fd;
+    close(fd); /* another program owns it, which is as good */
+    return -1;
 }
 
 bool port_open(struct ctx *ctx, char *why, size_t room)
@@ -197,8 +199,9 @@ bool port_open(struct ctx *ctx, char *why, size_t room)
         snprintf(why, room, "%s cannot be listened on: %s", interface, strerror(errno));
         return false;
     }
-    own_port(AF_INET);
-    own_port(AF_INET6);
+    ctx->own[0] = own_port(AF_INET);
+    ctx->own[1] = own_port(AF_INET6);
+    ctx->verbs.context.async_fd = eventfd(0, EFD_CLOEXEC);
     ctx->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return ctx->wake >= 0;
 }
@@ -310,8 +313,10 @@ void port_close(struct ctx *ctx)
         port_wake(ctx);
         pthread_join(ctx->thread, NULL);
     }
-    const int files[] = {ctx->socket, ctx->wake, ctx->verbs.context.cmd_fd};
-    for (unsigned i = 0; i < 3; i++)
+    const struct ibv_context *context = &ctx->verbs.context;
+    const int files[] = {ctx->socket, ctx->wake, ctx->own[0], ctx->own[1], context->cmd_fd,
+                         context->async_fd};
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] > 0)
             close(files[i]);
 }

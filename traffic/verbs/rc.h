@@ -174,7 +174,7 @@ struct ctx {
     struct verbs_context verbs; /* programs hold its last member */
     pthread_mutex_t lock;
     pthread_t thread;
-    int socket, wake;
+    int socket, wake, own[2]; /* own: UDP's port of either IP, which nobody reads; -1: not ours */
     int ifindex;
     unsigned slot;
     bool stop, is_blocked;
