@@ -63,7 +63,7 @@ def command(
     Programs of RDMA (ib_write_bw and others) have an adapter on each host; if they end with the
     first host's name, that one serves and the others are its clients.
     """
-    words = words[words[0] == "--" :]
+    words = words[words[0] == "--" :] or words
     uses_verbs = uses_verbs_library(words[0]) if verbs is None else verbs
     if clock == "fabric" and not uses_verbs:
         raise LabError("--clock fabric is for programs that use verbs", "Say --verbs too.")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller.settings import SettingsError
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError
 from lab.machine.native_host import fabric_clock_library, verbs_libraries
@@ -62,7 +63,10 @@ class VerbsDoor:
         experiment = Experiment.of(scenario)
         lossless = list(experiment.settings.lossless)
         chosen = priority if priority is not None else min(lossless, default=0)
-        dscp = experiment.settings.classes.dscp_of(chosen)
+        try:
+            dscp = experiment.settings.dscp_of(chosen)
+        except SettingsError as error:
+            raise LabError(str(error)) from None
         control = _control(scenario)
         return {
             host.name: Adapter(experiment.cable(link).rate_bps, dscp, control)
