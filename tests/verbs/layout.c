@@ -1,4 +1,5 @@
-/* How long records of verbs are, and where their members lie: by our header, or by libibverbs' own. */
+/* How long records of verbs are, and where their members lie: by our header, or by libibverbs'
+ * own. */
 #ifdef OURS
 #include "verbs_abi.h"
 #else

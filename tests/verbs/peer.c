@@ -2,9 +2,9 @@
  *
  *   peer ADDRESS OPERATIONS SEED     waits on "-", else connects to the one that waits
  *
- * First random operations, of all kinds and sizes, several under way: what is read, fetched and left
- * in memory is compared with a model; then what goes wrong, case by case. It prints a line each:
- * "operations N differences M", and "CASE STATUS", as the requester sees it.
+ * First random operations, of all kinds and sizes, several under way: what is read, fetched
+ * and left in memory is compared with a model; then what goes wrong, case by case. It prints a
+ * line each: "operations N differences M", and "CASE STATUS", as the requester sees it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -155,7 +155,7 @@ static struct ibv_wc wait_one(struct ibv_cq *queue)
     return wc;
 }
 
-/* --- random operations -------------------------------------------------------------------------- */
+/* --- random operations ------------------------------------------------------------------------ */
 
 struct planned {
     int opcode;
@@ -262,7 +262,7 @@ static void serve(void)
     exchange(end, told, sizeof end);
 }
 
-/* --- what goes wrong ---------------------------------------------------------------------------- */
+/* --- what goes wrong -------------------------------------------------------------------------- */
 
 static int status_of(int opcode, uint32_t rkey, uint64_t address, uint32_t length, uint32_t lkey)
 {
@@ -280,8 +280,9 @@ static int status_of(int opcode, uint32_t rkey, uint64_t address, uint32_t lengt
 
 static void go_wrong(bool asks)
 {
-    const char *const names[] = {"wrong-key", "beyond-the-end", "not-permitted", "read-not-permitted",
-                                 "local-key", "no-receive", "too-long", "nobody"};
+    const char *const names[] = {"wrong-key", "beyond-the-end", "not-permitted",
+                                 "read-not-permitted", "local-key", "no-receive", "too-long",
+                                 "nobody"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         uint32_t done = 0, told;
         bool is_nobody = !strcmp(names[i], "nobody"), is_long = !strcmp(names[i], "too-long");

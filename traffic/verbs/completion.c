@@ -64,7 +64,8 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 {
     struct cq *cq = (struct cq *)base;
     struct ctx *ctx = ctx_of(base->context);
-    struct ibv_wc *entries = cqe > 0 && cqe <= CQE_MOST ? calloc((size_t)cqe, sizeof *entries) : NULL;
+    bool is_some = cqe > 0 && cqe <= CQE_MOST;
+    struct ibv_wc *entries = is_some ? calloc((size_t)cqe, sizeof *entries) : NULL;
     if (!entries)
         return EINVAL;
     pthread_mutex_lock(&ctx->lock);

@@ -57,7 +57,7 @@ uint64_t ibv_get_device_guid(struct ibv_device *device)
     return guid_of(none);
 }
 
-/* --- what it can -------------------------------------------------------------------------------- */
+/* --- what it can ------------------------------------------------------------------------------ */
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
@@ -206,9 +206,10 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, uint16_t key)
     return port == 1 && key == 0xFFFF ? 0 : -1;
 }
 
-/* --- opened and closed -------------------------------------------------------------------------- */
+/* --- opened and closed ------------------------------------------------------------------------ */
 
-/* What fits with all headers. Of an interface with addresses of both kinds IPv4's are those used. */
+/* What fits with all headers. Of an interface with addresses of both kinds IPv4's are those
+ * used. */
 static int mtu_of(const struct ctx *ctx)
 {
     bool is_v4 = ctx->gid_count && be16_load(ctx->gids[0].raw + 10) == 0xFFFF;

@@ -1,19 +1,21 @@
 /* Loaded into a program (LD_PRELOAD), makes its clocks the fabric's, which pass more slowly.
  *
- * CLOSLAB_FABRIC_CLOCK is "MONOTONIC WALL": from what the two clocks of this machine showed then, in
- * nanoseconds, time passes CLOSLAB_DILATION times more slowly. A time to wait until is made one of the
- * machine's; a time to wait for stays what it is, for most such waits are for what the machine does.
+ * CLOSLAB_FABRIC_CLOCK is "MONOTONIC WALL": from what the two clocks of this machine showed
+ * then, in nanoseconds, time passes CLOSLAB_DILATION times more slowly. A time to wait until is
+ * made one of the machine's; a time to wait for stays what it is, for most such waits are for
+ * what the machine does.
  *
- * Processors count cycles, and programs that measure (perftest) read that count themselves. Once a
- * program asks for RDMA devices, the kernel is told to stop it at each such reading, and it is handed
- * what the fabric's time makes of it (x86-64 only).
+ * Processors count cycles, and programs that measure (perftest) read that count themselves.
+ * Once a program asks for RDMA devices, the kernel is told to stop it at each such reading, and
+ * it is handed what the fabric's time makes of it (x86-64 only).
  *
  * A program that finds out how fast a processor counts reads a clock over and over until some
- * thousandths of a second have passed, of which each would last minutes here. To one that does nothing
- * but read a clock, time is let pass more quickly; cycles with it.
+ * thousandths of a second have passed, of which each would last minutes here. To one that does
+ * nothing but read a clock, time is let pass more quickly; cycles with it.
  *
- * What programs of a job say to each other first is said as soon as they are there: a connection that
- * is refused is tried again for a while. Programs that are linked statically do not hear of all this.
+ * What programs of a job say to each other first is said as soon as they are there: a
+ * connection that is refused is tried again for a while. Programs that are linked statically do
+ * not hear of all this.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -94,7 +96,7 @@ static bool is_fabric(clockid_t clock)
                      clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_BOOTTIME);
 }
 
-/* --- what the time is --------------------------------------------------------------------------- */
+/* --- what the time is ------------------------------------------------------------------------- */
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -122,7 +124,7 @@ time_t time(time_t *now)
     return t.tv_sec;
 }
 
-/* --- waiting until then ------------------------------------------------------------------------- */
+/* --- waiting until then ----------------------------------------------------------------------- */
 
 #define NEXT(name) \
     static __typeof__(name) *next; \
@@ -181,12 +183,12 @@ int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
     }
     if (!is_on)
         return next(cond, mutex, until);
-    bool of_day = until->tv_sec > from_wall / NS_PER_S / 2; /* which clock, stands in the condition */
+    bool of_day = until->tv_sec > from_wall / NS_PER_S / 2; /* by which, the condition knows */
     struct timespec then = on_machine(of_day ? CLOCK_REALTIME : CLOCK_MONOTONIC, until);
     return next(cond, mutex, &then);
 }
 
-/* --- cycles ------------------------------------------------------------------------------------- */
+/* --- cycles ----------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #include <ucontext.h>
@@ -250,7 +252,7 @@ void closlab_clock_begin(void)
 void closlab_clock_begin(void) {}
 #endif
 
-/* --- meeting ------------------------------------------------------------------------------------ */
+/* --- meeting ---------------------------------------------------------------------------------- */
 
 int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {

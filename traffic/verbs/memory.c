@@ -121,8 +121,8 @@ uint8_t *memory_at(struct ctx *ctx, const struct ibv_pd *pd, uint32_t number, ui
     return (uint8_t *)key->mr->addr + (address - key->iova);
 }
 
-/* The part of a list that begins at an offset, piece by piece; false: a piece is not allowed, or the
- * list ends before. */
+/* The part of a list that begins at an offset, piece by piece; false: a piece is not allowed, or
+ * the list ends before. */
 static bool pieces(struct ctx *ctx, const struct ibv_pd *pd, const struct ibv_sge *sge,
                    unsigned sges, uint64_t offset, uint8_t *to, const uint8_t *from, uint32_t bytes)
 {

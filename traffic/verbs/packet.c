@@ -22,7 +22,8 @@ static uint16_t source_port(const struct qp *qp, const struct ibv_ah_attr *to)
 {
     uint32_t label = to->grh.flow_label;
     if (!label) { /* from the queue pairs at both ends, so that ways spread by them */
-        uint64_t mixed = (uint64_t)qp->ex.qp_base.qp_num * qp->attr.dest_qp_num * 0x9E3779B97F4A7C15u;
+        uint64_t both = (uint64_t)qp->ex.qp_base.qp_num * qp->attr.dest_qp_num;
+        uint64_t mixed = both * 0x9E3779B97F4A7C15u;
         label = (uint32_t)(mixed >> 32) & 0xFFFFF;
     }
     return (uint16_t)(SOURCE_PORT_LEAST | ((label ^ label >> 14) & 0x3FFF));

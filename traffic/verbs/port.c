@@ -39,7 +39,7 @@ enum {
 ns_t port_now(void)
 {
     struct timespec t;
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); /* the library's function may be the fabric's */
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); /* the library's may be the fabric's */
     return (ns_t)t.tv_sec * NS_PER_S + (ns_t)t.tv_nsec;
 }
 
@@ -100,7 +100,8 @@ static bool choose_interface(char name[IFNAMSIZ])
     return one;
 }
 
-/* Programs on a host share a port: each takes a number of its own, which begins its queue pairs'. */
+/* Programs on a host share a port: each takes a number of its own, which begins its queue
+ * pairs'. */
 static bool take_slot(struct ctx *ctx)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,10 +1,11 @@
-/* Queue pairs and shared receive queues: made, moved from state to state, asked about, and ended. */
+/* Queue pairs and shared receive queues: made, moved from state to state, asked about, and
+ * ended. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "rc.h"
 
-#define SEQ_FROM ((uint64_t)1 << 24) /* so that nothing is before the first packet but what is old */
+#define SEQ_FROM ((uint64_t)1 << 24) /* so that nothing is before the first but what is old */
 
 static uint32_t at_least_one(uint32_t n) { return n ? n : 1; }
 
@@ -165,7 +166,7 @@ void qp_fail(struct qp *qp, int status)
     qp_break(qp);
 }
 
-/* --- states ------------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
 static void reset(struct qp *qp)
 {
@@ -288,7 +289,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
     return 0;
 }
 
-/* --- shared receive queues ---------------------------------------------------------------------- */
+/* --- shared receive queues -------------------------------------------------------------------- */
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {

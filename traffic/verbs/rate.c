@@ -1,7 +1,8 @@
 /* How fast a queue pair may send, by the congestion control that the lab's own endpoints have.
  *
- * CLOSLAB_VERBS_CC is its name and, as in a scenario, its parameters: "dcqcn dcqcn-profile=mlx5". Only
- * those can be had that steer by CNPs. Controls count in the fabric's time.
+ * CLOSLAB_VERBS_CC is its name and, as in a scenario, its parameters: "dcqcn
+ * dcqcn-profile=mlx5". Only those can be had that steer by CNPs. Controls count in the fabric's
+ * time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,8 @@ void rate_sent(const struct ctx *ctx, struct qp *qp, uint32_t bytes, ns_t now)
     if (!qp->cc)
         return;
     bps_t rate = qp->cc->ops->rate ? qp->cc->ops->rate(qp->cc, fabric(ctx, now)) : ctx->bps;
-    ns_t lasts = (ns_t)((unsigned __int128)bytes * 8 * NS_PER_S * ctx->dilation / (rate ? rate : 1));
+    unsigned __int128 bit_times = (unsigned __int128)bytes * 8 * NS_PER_S * ctx->dilation;
+    ns_t lasts = (ns_t)(bit_times / (rate ? rate : 1));
     if (qp->leaves_at + lasts < now)
         qp->leaves_at = now - lasts; /* that it was late once does not make it slow */
     qp->leaves_at += lasts;

@@ -4,8 +4,8 @@
  *                               ▲ answers                  │
  *   completion queue ◄──────────┴──── responder.c ◄────────┘
  *
- * One lock a context: callers of verbs and the thread that receives (port.c) take turns. Packets are
- * counted by 64-bit numbers whose low 24 bits are the PSN. Times are real nanoseconds of the
+ * One lock a context: callers of verbs and the thread that receives (port.c) take turns. Packets
+ * are counted by 64-bit numbers whose low 24 bits are the PSN. Times are real nanoseconds of the
  * monotonic clock; what verbs say of time is the fabric's and `dilation` times as long.
  */
 #ifndef VERBS_RC_H

@@ -1,6 +1,7 @@
-/* librdmacm.so.1, by which perftest and others are linked: connections that are set up by addresses
- * are not to be had here yet, and whoever asks for one is told so (EOPNOTSUPP). Connections set up by
- * a socket of the program's own, which is what they do without -R, need none of this.
+/* librdmacm.so.1, by which perftest and others are linked: connections that are set up by
+ * addresses are not to be had here yet, and whoever asks for one is told so (EOPNOTSUPP).
+ * Connections set up by a socket of the program's own, which is what they do without -R, need
+ * none of this.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* The side that asks: packets of what was posted, and what becomes of the answers to them.
  *
- * Go-back-N: `una` is the first packet without an answer, `next` the next to be sent. Whatever is
- * found missing, `next` falls back to `una`. A READ takes as many numbers as its answer has packets,
- * and one that was answered in part is asked for its rest. An answer to a later packet while a READ's
- * is missing says that the READ's was lost.
+ * Go-back-N: `una` is the first packet without an answer, `next` the next to be sent. Whatever
+ * is found missing, `next` falls back to `una`. A READ takes as many numbers as its answer has
+ * packets, and one that was answered in part is asked for its rest. An answer to a later packet
+ * while a READ's is missing says that the READ's was lost.
  */
 #include "rc.h"
 
@@ -40,7 +40,7 @@ static void rewind_to_una(struct ctx *ctx, struct qp *qp)
     qp->reads = 0;
 }
 
-/* --- sending ------------------------------------------------------------------------------------ */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static uint8_t opcode_of(const struct work *work, bool is_first, bool is_last)
 {
@@ -167,7 +167,7 @@ void requester_send(struct ctx *ctx, struct qp *qp, ns_t now)
             return;
 }
 
-/* --- answers ------------------------------------------------------------------------------------ */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void progress(const struct ctx *ctx, struct qp *qp, ns_t now)
 {

@@ -1,9 +1,9 @@
 /* The side that is asked: what comes is put where it belongs, and answered in order.
  *
- * Only the packet that is expected is taken. One that is ahead is told once that others are missing,
- * one that was here before is answered again: a READ by reading again, an atomic operation with what
- * it found the first time. Keys, ranges and permissions are judged packet by packet, before anything
- * is touched.
+ * Only the packet that is expected is taken. One that is ahead is told once that others are
+ * missing, one that was here before is answered again: a READ by reading again, an atomic
+ * operation with what it found the first time. Keys, ranges and permissions are judged packet by
+ * packet, before anything is touched.
  */
 #include "rc.h"
 
@@ -40,7 +40,7 @@ static void refuse(struct qp *qp, uint8_t syndrome)
     qp->nak_sent = true;
 }
 
-/* --- requests ----------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 struct request {
     const uint8_t *bth, *payload;
@@ -60,7 +60,7 @@ static bool parse(struct request *r, const uint8_t *bth, uint32_t bytes)
     r->bth = bth;
     r->is_send = op <= RC_SEND_ONLY_IMM || is_inv;
     r->is_write = op >= RC_WRITE_FIRST && op <= RC_WRITE_ONLY_IMM;
-    unsigned place = r->is_write ? op - RC_WRITE_FIRST : op; /* FIRST MIDDLE LAST LAST_IMM ONLY .. */
+    unsigned place = r->is_write ? op - RC_WRITE_FIRST : op; /* FIRST MIDDLE LAST LAST_IMM .. */
     r->starts = op > RC_WRITE_ONLY_IMM ? op != RC_SEND_LAST_INV : place == 0 || place >= 4;
     r->ends = op > RC_WRITE_ONLY_IMM || place >= 2;
     r->has_imm = (r->is_send || r->is_write) && !is_inv && (place == 3 || place == 5);
@@ -277,7 +277,7 @@ void responder_asked(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_
     responder_send(ctx, qp, now);
 }
 
-/* --- answers ------------------------------------------------------------------------------------ */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* One packet of a READ's answer; true if that was the last. */
 static bool send_read(struct ctx *ctx, struct qp *qp, struct answer *answer, ns_t now, bool *sent)

@@ -1,4 +1,5 @@
-/* Who is next on the way to a peer: asked of the kernel, which has the host's routes and neighbours. */
+/* Who is next on the way to a peer: asked of the kernel, which has the host's routes and
+ * neighbours. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

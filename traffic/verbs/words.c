@@ -63,7 +63,7 @@ int mult_to_ibv_rate(int multiple)
 int ibv_rate_to_mbps(int rate) { return ibv_rate_to_mult(rate) * 2500; }
 int mbps_to_ibv_rate(int mbps) { return mult_to_ibv_rate(mbps / 2500); }
 
-/* --- without effect ----------------------------------------------------------------------------- */
+/* --- without effect --------------------------------------------------------------------------- */
 
 int ibv_fork_init(void) { return 0; }
 int ibv_is_fork_initialized(void) { return 2; /* there is no need: nothing is read by a device */ }
@@ -81,7 +81,7 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, int opcode, uint32_t flags)
     return (void)qp, (void)opcode, (void)flags, 0;
 }
 
-/* --- not here ----------------------------------------------------------------------------------- */
+/* --- not here --------------------------------------------------------------------------------- */
 
 #define REFUSED(name) \
     void *name(void) \

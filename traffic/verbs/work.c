@@ -1,4 +1,5 @@
-/* What programs post: requests that are copied into a queue, one by one or as ibv_wr_* build them. */
+/* What programs post: requests that are copied into a queue, one by one or as ibv_wr_* build
+ * them. */
 #include <errno.h>
 
 #include "rc.h"
@@ -185,7 +186,7 @@ void qp_complete(struct qp *qp, const struct work *work, int status)
     cq_put(qp->ex.qp_base.send_cq, &wc, false);
 }
 
-/* --- ibv_wr_*: a list that is built piece by piece, and posted whole or not at all ---------------- */
+/* --- ibv_wr_*: a list that is built piece by piece, and posted whole or not at all ------------ */
 
 static struct qp *of(struct ibv_qp_ex *qp) { return (struct qp *)qp; }
 
