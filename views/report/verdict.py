@@ -72,7 +72,8 @@ def _storm(run: KeptRun) -> str:
     bystander = ""
     if worst and (worst.slowdown or 0.0) >= UNEVEN:
         took = f"{number(worst.slowdown or 0)} times as long as alone"
-        bystander = f"; {worst.src}'s message to {worst.dst}, which is none of its own, took {took}"
+        whose = f"{worst.src}'s message to {worst.dst}, which has nothing to do with {hosts[0]},"
+        bystander = f"; {whose} took {took}"
     return (
         f"A pause storm from {' and '.join(hosts)} stopped {ways}, {longest} for {share} of the "
         f"run{phrases.discarded(run)}. {phrases.sentence(phrases.paid(run) + bystander)}"
