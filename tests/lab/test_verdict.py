@@ -41,7 +41,11 @@ NAMES = {
     "kv-cache": ("leaf1>spine3", "had the first token within 169 µs", "the slowest after 287 µs"),
     "link-failure": ("With leaf1-spine1 down", "whose link was down", "time-outs expired"),
     "lossy-link": ("lost (at random)", "With 0.1 % of data packets lost", "20 % longer than"),
-    "pfc-storm": ("A pause storm from h1", "22 of 32 link directions", "discarded 8,516 packets"),
+    "pfc-storm": (
+        "A pause storm from h1",
+        "22 of 32 link directions stood",
+        "discarded 8,516 packets",
+    ),
     "noisy-neighbour": (
         "Beside red (h4, h6 and h8 to h2)",
         "2.27 times as long as alone",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from lab.scenario.faults import described
 from lab.scenario.questions import Question
-from params.quantity import duration, listed, number, percent, plural
+from params.quantity import duration, listed, number, packets, percent, plural
 from views.report import costs, phrases
 from views.report.kept import KeptRun
 from views.report.plots import preferred, uplinks
@@ -67,16 +67,17 @@ def _storm(run: KeptRun) -> str:
     longest = max(stood, key=lambda name: stood[name].longest_ns)
     share = percent(stood[longest].longest_ns / run.end_ns)
     ways = f"{len(stood)} of {plural(2 * len(run.fabric.links), 'link direction')}"
-    aside = [f for f in run.flows if not {f.src, f.dst} & {*hosts} and f.slowdown and f.fct_ns]
+    aside = [f for f in run.flows if not {f.src, f.dst} & {*hosts} and f.slowdown]
     worst = max(aside, key=lambda flow: flow.slowdown or 0.0, default=None)
     bystander = ""
     if worst and (worst.slowdown or 0.0) >= UNEVEN:
-        took = f"{number(worst.slowdown or 0)} times as long as alone"
         whose = f"{worst.src}'s message to {worst.dst}, which has nothing to do with {hosts[0]},"
-        bystander = f"; {whose} took {took}"
+        bystander = f"{whose} took {number(worst.slowdown or 0)} times as long as alone, and "
+    lost = run.result.drops.by_reason.get("watchdog", 0)
+    watchdog = f"; a watchdog discarded {packets(lost)}" if lost else ""
     return (
-        f"A pause storm from {' and '.join(hosts)} stopped {ways}, {longest} for {share} of the "
-        f"run{phrases.discarded(run)}. {phrases.sentence(phrases.paid(run) + bystander)}"
+        f"A pause storm from {' and '.join(hosts)}: {bystander}{phrases.paid(run)}. {ways} stood "
+        f"still, {longest} longest, for {share} of the run{watchdog}."
     )
 
 
