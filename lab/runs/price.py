@@ -17,7 +17,6 @@ from lab.machine.scratch import scratch
 from lab.progress import Stages, Told
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import Cost
-from lab.runs import whatif
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, MeasureSettings, Scenario
@@ -113,6 +112,8 @@ def _beside(experiment: Experiment) -> Priced | None:
 
 def _stragglers(experiment: Experiment) -> Priced | None:
     """Hosts that work for longer than others, as if they did not."""
+    from lab.runs import whatif  # which looks at reports
+
     late = [*whatif.stragglers(experiment)]
     if not late:
         return None

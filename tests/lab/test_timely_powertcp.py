@@ -126,7 +126,6 @@ def test_timely_s_parameters_act(tmp_path: Path) -> None:
         ("transport.powertcp.gamma=0", "must be more than 0"),
         ("transport.powertcp.flows=0", "must be at least 1"),
         ("transport.timely.low_rtts_ns=1us", "did you mean 'transport.timely.low_rtt_ns'"),
-        ("transport.timely=paper", "transport.timely: it must be a section"),
     ],
 )
 def test_what_makes_no_sense_is_refused(change: str, complaint: str) -> None:

@@ -7,7 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from rich.console import Console
 
+from lab.engines import RunOptions
+from lab.runs.run import run_quietly
+from lab.scenario import catalogue
 from tests.lab.conftest import CLOSLAB
 from tests.lab.simulated import simulate
 from traffic.collectives import Activity, Schedule, ScheduleBuilder
@@ -46,8 +50,10 @@ def test_the_same_seed_gives_the_same_bytes_whatever_else_happens(
         ),
     ]
     assert [run.wait() for run in runs] == [0, 0]
-    simulate(name, "seed=7", *changes, out=tmp_path / "again")
-    simulate(name, "seed=8", *changes, out=tmp_path / "other")
+    for out, seed in (("again", 7), ("other", 8)):
+        (tmp_path / out).mkdir()
+        scenario = catalogue.load(name, (f"seed={seed}", *changes))
+        run_quietly(scenario, RunOptions(tmp_path / out, "sim"), Console(quiet=True))
     plain = kept(tmp_path / "plain")
     assert kept(tmp_path / "captured") == plain
     assert kept(tmp_path / "again") == plain

@@ -56,7 +56,7 @@ class Hands:
     def balance(self, policy: Policy) -> None:
         """Choose paths by another policy."""
         with self._lock:
-            self._emulation.change(lambda s: replace(s, lb=replace(s.lb, policy=policy)))
+            self._emulation.change(lambda s: replace(s, lb=s.lb.but(policy=policy)))
             self._emulation.journal.did(f"lb {policy.value}")
 
     def turn(self, links: Collection[Link], *, is_up: bool) -> None:

@@ -49,6 +49,10 @@ LEFT_OUT = {
     "traffic.kind=chakra": _FORMAT,
     "traffic.kind=msccl": _FORMAT,
     "traffic.kind=aicb": _FORMAT,
+    "traffic.kind=ns3": _FORMAT,
+    "link.overhead": "tests/lab/test_alone.py and docs/ns3.md hold it",
+    "transport.ack_every": "tests/traffic/endpoint and docs/ns3.md hold it",
+    "traffic.sigma (poisson)": "tests/traffic/patterns hold it",
 }
 
 
