@@ -13,7 +13,6 @@ from typing import Any
 
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
-from lab.machine.scratch import scratch
 from lab.progress import Stages, Told
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import Cost
@@ -50,9 +49,10 @@ def cost(
         return None
     other = found.without
     try:
-        with scratch() as space, stages(f"The same without {found.of}") as stage:
+        with stages(f"The same without {found.of}") as stage:
             quiet = Told(lambda _: stage.look())
-            with sim.bring_up(other, replace(options, out=space, reports=None), quiet) as up:
+            # Nothing of it is kept: where the run was made it has the same program.
+            with sim.bring_up(other, replace(options, reports=None), quiet) as up:
                 without = up.measure()
     except KeyboardInterrupt:  # which does not take what was measured
         return None

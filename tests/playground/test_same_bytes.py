@@ -25,7 +25,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError
 from lab.runs import lots
 from lab.runs.chaos import quiet
-from lab.runs.run import keep, outcome_of, with_messages
+from lab.runs.run import keeping, outcome_of, with_messages
 from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from views.report import write_and_tell
@@ -48,7 +48,7 @@ def here(asked: Asked, changes: Sequence[str] = (), p4: Path | None = None) -> d
         options = RunOptions(out=folder, engine="sim", p4=p4)
         scenario = load(asked, tuple(changes))  # type: ignore[arg-type]
         experiment = with_messages(Experiment.of(scenario))
-        keep(experiment, outcome_of(experiment, options, quiet()), options)
+        keeping(options, quiet())(experiment, outcome_of(experiment, options, quiet()))
         report, verdict = write_and_tell(folder)
         found = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
         return {**found, "verdict": verdict, report.name: found[report.name]}
