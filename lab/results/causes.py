@@ -19,6 +19,7 @@ from lab.results.part import Part
 from lab.results.result import CAUSES
 from params.quantity import duration, number, percent
 
+LATER = 1.15  # times the median work of a host, from which on others wait for it
 MOST_SHARES = 4
 RUN = "run"  # all of it, where one asks about that
 SCHEMA = "closlab.causes/1"

@@ -16,6 +16,7 @@ from lab.engines.sim import engine as sim
 from lab.progress import Stages, Told
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import Cost
+from lab.runs import whatif
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, MeasureSettings, Scenario
@@ -89,7 +90,7 @@ def _faults(experiment: Experiment) -> Priced | None:
     named += [f"{name} at {percent(share)} of its rate" for name, share in slow]
     if not named:
         return None
-    of = listed(named) if len(named) <= _MOST_NAMED else f"{len(named)} faults"
+    of = _few(named, f"{len(named)} faults")
     link = scenario.link.model_copy(update={"slow": {}})
     changes: dict[str, Any] = {"faults": (), "loss": LossSettings(), "link": link}
     return Priced(of, "", _lightest(scenario, changes))
@@ -112,18 +113,12 @@ def _beside(experiment: Experiment) -> Priced | None:
 
 def _stragglers(experiment: Experiment) -> Priced | None:
     """Hosts that work for longer than others, as if they did not."""
-    from lab.runs import whatif  # which looks at reports
-
     late = [*whatif.stragglers(experiment)]
     if not late:
         return None
     lightest = _lightest(experiment.scenario, {})
     named = [each.root.what for each in late]
-    of = (
-        listed(named)
-        if len(named) <= _MOST_NAMED
-        else f"what {len(named)} hosts compute for longer"
-    )
+    of = _few(named, f"what {len(named)} hosts compute for longer")
     return Priced(of, "", whatif.without(lightest, late)[0])
 
 
@@ -137,10 +132,7 @@ def _named(part: Spec, hosts: Sequence[Node]) -> str:
     """A part of the traffic: what it does, and by whom or to whom."""
     if isinstance(part, FlowsSpec):
         ends = [sorted({getattr(flow, end) for flow in part.flows}) for end in ("src", "dst")]
-        who, whom = (
-            listed([hosts[n].name for n in each]) if len(each) <= _MOST_NAMED else "many"
-            for each in ends
-        )
+        who, whom = (_few([hosts[n].name for n in each], "many") for each in ends)
         return f"{part.name} ({who} to {whom})"
     if isinstance(part, StorageSpec):
         return "a checkpoint" if part.save else "storage traffic"
@@ -148,6 +140,11 @@ def _named(part: Spec, hosts: Sequence[Node]) -> str:
         return "traffic to and from the north"
     op = getattr(part, "op", None)
     return str(op or getattr(part, "kind", "traffic"))
+
+
+def _few(named: Sequence[str], many: str) -> str:
+    """A few by name; many in other words."""
+    return listed(named) if len(named) <= _MOST_NAMED else many
 
 
 def _took_ns(timeline: Timeline, count: int) -> int | None:

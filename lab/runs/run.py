@@ -132,10 +132,7 @@ def run_quietly(scenario: Scenario, options: RunOptions, console: Console) -> Re
     """Run a scenario and keep its result, without showing it."""
     experiment, stages = Experiment.of(scenario), Stages(console)
     outcome = outcome_of(experiment, options, stages)
-    result = concluded(experiment, outcome, options, stages)
-    _leave_out_what_ships(options)
-    save(result, experiment, outcome, options.out)
-    return result
+    return _kept(concluded(experiment, outcome, options, stages), experiment, outcome, options)
 
 
 def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result:
@@ -147,7 +144,11 @@ def measure(scenario: Scenario, options: RunOptions, console: Console) -> Result
 
 def keep(experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
     """Put the result together and write it."""
-    result = assembled(experiment, outcome, options)
+    return _kept(assembled(experiment, outcome, options), experiment, outcome, options)
+
+
+def _kept(result: Result, experiment: Experiment, outcome: Outcome, options: RunOptions) -> Result:
+    """The same, once it is written."""
     _leave_out_what_ships(options)
     save(result, experiment, outcome, options.out)
     return result

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from lab.results.causes import Root
+from lab.results.causes import LATER, Root
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, Scenario
 from lab.scenario.transport import TransportSettings
 from params.quantity import listed, plural
 from traffic.collectives import Timeline
-from views.report.suspects import LATER
 
 # What bounds a sender, in words, and without which bound.
 _BOUNDS = {

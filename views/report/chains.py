@@ -142,6 +142,7 @@ def _others(run: KeptRun, flow: KeptFlow, begin: int, end: int) -> str:
     return f" Meanwhile {flow.src} sent {plural(own, 'other message')}." if own else ""
 
 
+@once
 def _fullest(run: KeptRun) -> dict[str, tuple[int, str]]:
     """By node: the longest queue before any of its links, and before which."""
     found: dict[str, tuple[int, str]] = {}

@@ -29,7 +29,7 @@ _EXPLAINS = 0.6  # of how much slower a message was: so far above its even share
 def discarded(run: KeptRun) -> str:
     """What ended a wait that would not have ended."""
     lost = run.result.drops.by_reason.get("watchdog", 0)
-    return f", until a watchdog discarded {packets(lost)}" if lost else ""
+    return f"a watchdog discarded {packets(lost)}" if lost else ""
 
 
 def sentence(said: str) -> str:

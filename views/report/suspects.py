@@ -18,13 +18,13 @@ from statistics import median
 
 import networkx as nx
 
+from lab.results.causes import LATER
 from lab.scenario.faults import cut_links
 from topologies import Link
 from views.report.kept import KeptFlow, KeptRun, once
 
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
-LATER = 1.15  # times the median work of a host, from which on others wait for it
 _NEARLY = 0.85  # as long as the one that works longest
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room

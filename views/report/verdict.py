@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from lab.scenario.faults import described
 from lab.scenario.questions import Question
-from params.quantity import duration, listed, number, packets, percent, plural
+from params.quantity import duration, listed, number, percent, plural
 from views.report import costs, phrases
 from views.report.kept import KeptRun
 from views.report.plots import preferred, uplinks
@@ -57,7 +57,8 @@ def _deadlock(run: KeptRun) -> str:
     if not ring:
         return ""
     waits = f"{' → '.join(ring)}, each waiting for the next"
-    return f"A deadlock: {waits}{phrases.discarded(run)}; {phrases.paid(run)}."
+    until = f", until {ended}" if (ended := phrases.discarded(run)) else ""
+    return f"A deadlock: {waits}{until}; {phrases.paid(run)}."
 
 
 def _storm(run: KeptRun) -> str:
@@ -73,8 +74,7 @@ def _storm(run: KeptRun) -> str:
     if worst and (worst.slowdown or 0.0) >= UNEVEN:
         whose = f"{worst.src}'s message to {worst.dst}, which has nothing to do with {hosts[0]},"
         bystander = f"{whose} took {number(worst.slowdown or 0)} times as long as alone, and "
-    lost = run.result.drops.by_reason.get("watchdog", 0)
-    watchdog = f"; a watchdog discarded {packets(lost)}" if lost else ""
+    watchdog = f"; {ended}" if (ended := phrases.discarded(run)) else ""
     return (
         f"A pause storm from {' and '.join(hosts)}: {bystander}{phrases.paid(run)}. {ways} stood "
         f"still, {longest} longest, for {share} of the run{watchdog}."
