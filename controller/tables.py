@@ -12,7 +12,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from itertools import count
 
-from controller import segments, tenants, thresholds
+from controller import headroom, segments, tenants, thresholds
 from controller.entities import (
     CloneSession,
     Entity,
@@ -24,6 +24,7 @@ from controller.entities import (
     mac_bits,
     mac_text,
 )
+from controller.headroom import bytes_in, in_cells, pause_ns, renewal_ns
 from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
 from params.access import Rule
@@ -554,7 +555,7 @@ def headroom_of(site: SwitchSite, port: int) -> int:
 def needed_headroom(site: SwitchSite, port: int) -> int:
     """What each lossless priority of a port has to have for nothing to be lost."""
     settings = site.settings
-    return thresholds.headroom(
+    return headroom.headroom(
         site.link(port),
         settings.max_frame,
         settings.pfc.response_ns + _retry_ns(site, port),
@@ -575,7 +576,7 @@ def pool_of(site: SwitchSite) -> int:
     headrooms = [headroom_of(site, port) for port in site.ports for _ in site.lossless]
     own = sum(_lossy_reserved(site, priority) for priority in PRIORITIES) * len(site.ports)
     own += sum(credit_of(site, port) for port in site.ports for _ in site.credited)
-    return thresholds.pool(site.settings, headrooms, len(headrooms), own)
+    return headroom.pool(site.settings, headrooms, len(headrooms), own)
 
 
 def _cells(buffer: Buffer) -> dict[str, int]:
@@ -714,9 +715,7 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
             "pause_links",
             {"standard_metadata.ingress_port": port},
             "link",
-            pause_quantum=math.ceil(
-                thresholds.pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns
-            ),
+            pause_quantum=math.ceil(pause_ns(site.link(port), 1) * 65536 / site.settings.tick_ns),
             classes=_ALL_BUT_PAUSES if obeys_all else lossless,
             watched_classes=lossless if every else 0,
             every=every,
@@ -727,7 +726,7 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
             "sender",
             mac=mac_bits(site.fabric.mac(site.switch)),
             pause_quanta=_PAUSE_QUANTA,
-            renew=site.ticks(thresholds.renewal_ns(site.link(port), _PAUSE_QUANTA)),
+            renew=site.ticks(renewal_ns(site.link(port), _PAUSE_QUANTA)),
         )
     if every:
         yield default(
@@ -754,13 +753,13 @@ def credit_of(site: SwitchSite, port: int) -> int:
     )
     if given is None:
         return needed
-    least = thresholds.in_cells(4 * settings.max_frame, settings.buffer.cell)
+    least = in_cells(4 * settings.max_frame, settings.buffer.cell)
     if given < least:
         raise SettingsError(
             f"link.credit: with {given:,} bytes a sender may wait for ever for a word; "
             f"{site.switch}'s links take {least:,} at least, and {needed:,} to be busy"
         )
-    return thresholds.in_cells(given, settings.buffer.cell)
+    return in_cells(given, settings.buffer.cell)
 
 
 def _grant_least(site: SwitchSite, port: int) -> int:
@@ -801,7 +800,7 @@ def _credits(site: SwitchSite) -> Iterator[Entity]:
                     {"standard_metadata.egress_port": port, "meta.priority": priority},
                     "by_credit",
                     credit=own,
-                    least=thresholds.in_cells(settings.max_frame, settings.buffer.cell),
+                    least=in_cells(settings.max_frame, settings.buffer.cell),
                     cell=settings.buffer.cell,
                     ask_after=site.ticks(
                         thresholds.ask_after_ns(
@@ -900,7 +899,7 @@ def _load(site: SwitchSite) -> Iterator[Entity]:
         return
     shift = _window_shift(site)
     for port in site.ports:
-        held = thresholds.bytes_in(site.link_now(port), settings.tick_ns * 2**shift)
+        held = bytes_in(site.link_now(port), settings.tick_ns * 2**shift)
         yield entry(
             "link_loads",
             {"standard_metadata.egress_port": port},

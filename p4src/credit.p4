@@ -21,7 +21,7 @@
 // Writes: the registers below; in copies hdr.credit and the MAC addresses; meta.copy_*,
 //         meta.priority, standard_metadata.priority, standard_metadata.egress_spec;
 //         meta.drop_reason.
-// Stops:  holding a queue is the traffic manager's doing (switch/rt/tm.c). BMv2 cannot.
+// Stops:  holding a queue is the traffic manager's doing (switch/rt/traffic_manager.c). BMv2 cannot.
 
 #ifndef CREDIT_P4
 #define CREDIT_P4

@@ -1,6 +1,6 @@
 // Parking: how a queue stands still on a switch whose queues cannot. Compiled in with PARKING.
 //
-// A traffic manager that obeys `queue_gate` (switch/rt/tm.c) needs none of this. BMv2's cannot hold
+// A traffic manager that obeys `queue_gate` (switch/rt/traffic_manager.c) needs none of this. BMv2's cannot hold
 // what is queued, so here every lossless packet is asked once more when it comes out of its queue.
 // If the queue is paused by then, or if it is not the packet's turn, it is parked: it goes back to
 // ingress and from there to a hold port, a port number without an interface, whose queues are

@@ -19,7 +19,7 @@
 //         meta.in_headroom, meta.pool_used, buffer_*.
 // Writes: queue_gate, timers and the registers below; in copies hdr.pfc and the MAC addresses;
 //         meta.copy_*, meta.drop_reason, standard_metadata.
-// Stops:  holding a queue is the traffic manager's doing (switch/rt/tm.c).
+// Stops:  holding a queue is the traffic manager's doing (switch/rt/traffic_manager.c).
 
 #ifndef PAUSE_P4
 #define PAUSE_P4

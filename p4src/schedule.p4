@@ -1,7 +1,7 @@
 // Schedule: in which order queues are served, and how fast.
 //
 // v1model has no word for that, so nothing happens here: the entries of these tables are orders to
-// the traffic manager (switch/rt/tm.c), which obeys the tables annotated so and looks at their
+// the traffic manager (switch/rt/traffic_manager.c), which obeys the tables annotated so and looks at their
 // entries, not at packets; our switch does not even look them up. Without an entry a queue is
 // served strictly, 7 before 6 before 5, and as fast as the link allows.
 //

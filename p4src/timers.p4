@@ -7,7 +7,7 @@
 //     TIMER_RENEW(queue)    an ingress queue's pause is to be sent again
 //     TIMER_WATCH(queue)    the watchdog is to look at an egress queue
 //
-// And one that is no cell, which the switch rings by itself (tm.h):
+// And one that is no cell, which the switch rings by itself (traffic_manager.h):
 //
 //     TIMER_ASK(queue)      an egress queue has waited for credits for long (credit.p4)
 //

@@ -17,9 +17,9 @@ from controller import (
     Steering,
     thresholds,
 )
+from controller.headroom import headroom, in_cells
 from controller.segments import overhead
 from controller.tenants import HEADERS_BYTES
-from controller.thresholds import headroom
 from lab.scenario.controls import values_of
 from lab.scenario.model import Fault, Scenario
 from params.access import Rule
@@ -259,11 +259,11 @@ def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, A
     response_ns = scenario.pfc.response_ns
     size = thresholds.credit(cable, max_frame, response_ns, cell)
     if link.credit is not None:
-        size = thresholds.in_cells(link.credit, cell)
+        size = in_cells(link.credit, cell)
     return {
         "credit_classes": scenario.pfc.priorities.mask,
         "credit_size": size,
-        "credit_least": thresholds.in_cells(max_frame, cell),
+        "credit_least": in_cells(max_frame, cell),
         "credit_cell": cell,
         "credit_ask_after": thresholds.ask_after_ns(cable, max_frame, size, response_ns),
     }

@@ -3,7 +3,7 @@
 A rule finds what it says and nothing that follows from another's finding: a port that does not
 pause a priority is not told as well that it has no watchdog for it.
 
-Headroom is asked for by `controller/thresholds.py`. Lossless packets have the longest payload that
+Headroom is asked for by `controller/headroom.py`. Lossless packets have the longest payload that
 RoCEv2 has and the port takes, or what LOSSLESS_TRAFFIC_PATTERN says; a pause frame waits for the
 longest frame of any class. Memory counts in bytes unless a chip is named: cells only add to it.
 """
@@ -18,7 +18,7 @@ from math import ceil
 from typing import Any
 
 from controller import LinkSpec
-from controller.thresholds import headroom
+from controller.headroom import headroom
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
 from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch

@@ -56,7 +56,7 @@ struct hosted_queue {
 bool hosted_set_queue(struct loop *loop, struct sw *sw, uint32_t number,
                       const struct hosted_queue *queue);
 
-/* How a queue is served (tm.h), or, `priority` being -1, how some queues together are shaped. False
+/* How a queue is served (traffic_manager.h), or, `priority` being -1, how some queues together are shaped. False
  * for a port or priority that cannot be, or when memory is out. */
 struct hosted_service {
     int32_t priority;

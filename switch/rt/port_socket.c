@@ -21,7 +21,7 @@
 
 #include "burst_send.h"
 #include "hash.h"
-#include "qdisc.h"
+#include "kernel_qdisc.h"
 #include "xdp_send.h"
 
 #define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
@@ -64,7 +64,7 @@ struct socket_port {
     ns_t refused, slow_until; /* wall clock: when the kernel last had no room, and was seen to */
     int unsent;               /* bytes of memory that frames in the kernel took then */
     int buffer, buffer_most;  /* bytes of memory they may take */
-    int qdisc;                /* see qdisc.h; opened at need */
+    int qdisc;                /* see kernel_qdisc.h; opened at need */
 
     struct arrival_times *in, *out; /* or NULL */
     uint64_t arrivals_seen;

@@ -16,7 +16,7 @@
 #include "llr.h"
 #include "pre.h"
 #include "profile.h"
-#include "tm.h"
+#include "traffic_manager.h"
 
 enum sw_drop { /* why a packet went no further; keep in step with sw_drop_names */
     DROP_NO_PROGRAM,
@@ -136,11 +136,11 @@ struct sw_config {
 /* Registers by which switch and program tell each other things; the program names them by
  * annotations of its P4 source. */
 enum sw_role {
-    SW_QUEUE_GATE, /* [port * 8 + priority]: until when a queue stands still (tm.h) */
+    SW_QUEUE_GATE, /* [port * 8 + priority]: until when a queue stands still (traffic_manager.h) */
     SW_PORT_DOWN,  /* [port]: 1 while the port has no carrier; the switch writes it */
     SW_TIMER,      /* deadlines, the last cell the earliest of them (timer.c) */
     SW_CLOCK,      /* [0]: what time it is, for whoever reads it from outside */
-    SW_QUEUE_LIMIT,  /* [port * 8 + priority]: up to which byte a queue may send (tm.h), */
+    SW_QUEUE_LIMIT,  /* [port * 8 + priority]: up to which byte a queue may send (traffic_manager.h), */
     SW_QUEUE_SPENT,  /* what it has sent, */
     SW_QUEUE_WAITED, /* how long it could not for want of credits, */
     SW_QUEUE_WAITS,  /* and how often; the switch writes these three */

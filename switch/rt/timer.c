@@ -11,7 +11,7 @@
  *
  * The first cells are by queue, port * 8 + priority. They are due at once when the port comes up,
  * for what they sent while it was down is lost. Behind the cells are numbers that ring without one:
- * a queue that has waited for credits for long (tm.h).
+ * a queue that has waited for credits for long (traffic_manager.h).
  *
  * A deadline may be taken back by clearing its cell; the earliest of all is then too early, which
  * costs one look.

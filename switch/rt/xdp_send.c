@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "qdisc.h"
+#include "kernel_qdisc.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -33,7 +33,7 @@ struct ring { /* shared with the kernel; indices run freely and wrap */
 
 struct xdp_tx {
     int fd;
-    int qdisc; /* see qdisc.h; the caller's */
+    int qdisc; /* see kernel_qdisc.h; the caller's */
     int taps;  /* the list of packet sockets */
     unsigned ifindex;
     uint32_t chunk;

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from controller import thresholds
+from controller import headroom
 from controller.reports import Report, decode
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import REPORT_PORT
@@ -92,11 +92,11 @@ def _reactions(pcaps: Path, experiment: Experiment, asks: _End, obeys: _End) -> 
     link = experiment.port_cable(*asks)
     response_ns = experiment.settings.pfc.response_ns
     frame = experiment.settings.max_frame
-    reach_ns = link.delay_ns + thresholds.PAUSE_WIRE_BYTES * 8e9 / link.rate_bps
-    wire_ns = (frame + thresholds.WIRE_OVERHEAD) * 8e9 / link.rate_bps
+    reach_ns = link.delay_ns + headroom.PAUSE_WIRE_BYTES * 8e9 / link.rate_bps
+    wire_ns = (frame + headroom.WIRE_OVERHEAD) * 8e9 / link.rate_bps
     granted_ns = reach_ns + response_ns + wire_ns + link.delay_ns
-    # Two frames it has taken before the pause frame leaves: see controller/thresholds.py.
-    room = thresholds.headroom(link, frame, response_ns) - 2 * frame
+    # Two frames it has taken before the pause frame leaves: see controller/headroom.py.
+    room = headroom.headroom(link, frame, response_ns) - 2 * frame
     data = [seen for seen in _delivered(pcaps, obeys, asks) if is_data(seen.frame)]
     for begins, ends in _pauses(_delivered(pcaps, asks, obeys)):
         left, resumed = begins - reach_ns, ends + link.delay_ns

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller import thresholds
+from controller.headroom import headroom as needed
 from tests.fabric import test_mark, test_pause
 from tests.fabric.captures import reported
 from tests.fabric.runs import CAPTURED, Outcome, Place, Runner
@@ -337,7 +337,7 @@ def reaction(run: Runner) -> Figures:
     settings = captured.experiment.settings
     link = replace(settings.host_link, delay_ns=10_000)
     sizes = [
-        thresholds.headroom(cable, settings.max_frame, settings.pfc.response_ns)
+        needed(cable, settings.max_frame, settings.pfc.response_ns)
         for cable in (link, replace(link, delay_ns=0))
     ]
     lost = [

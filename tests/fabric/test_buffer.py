@@ -16,8 +16,8 @@ import pytest
 
 from controller import LinkSpec, Settings, SettingsError, routes_of, switch_plan
 from controller.asics import ASICS
+from controller.headroom import headroom, in_cells
 from controller.tables import DROP_REASONS, SwitchSite, headroom_of, pool_of, queue_index
-from controller.thresholds import headroom, in_cells
 from lab.scenario import catalogue
 from params.buffer import Buffer
 from params.classes import ClassSet

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from controller import LinkSpec, Settings
+from controller.headroom import headroom
 from controller.tables import SwitchSite, headroom_of, pool_of
-from controller.thresholds import headroom
 from params.buffer import Buffer
 from params.marking import Ecn
 from params.pfc import Pfc, Remedy

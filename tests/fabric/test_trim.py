@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from controller import LinkSpec, Settings, decode
+from controller.headroom import in_cells
 from controller.settings import HopTelemetry
 from controller.tables import DROP_REASONS, queue_index
-from controller.thresholds import in_cells
 from params.buffer import Buffer
 from params.classes import PRIORITIES
 from params.load_balancing import LoadBalancing, Policy

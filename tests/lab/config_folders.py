@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from controller import LinkSpec
-from controller.thresholds import headroom
+from controller.headroom import headroom
 from lab.sonic.config_db import MAPS_OF_PORTS
 from lab.sonic.fabric import delay_ns, response_ns
 from lab.sonic.rules import header_bytes

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from controller import thresholds
+from controller import headroom
 from controller.tables import SwitchSite, headroom_of
 from lab.errors import ScenarioError
 from lab.results.cautions import cautions
@@ -97,8 +97,8 @@ def test_who_computes_too_little_headroom_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is computed is promised to be enough, whoever else gave it."""
-    enough = thresholds.headroom
-    monkeypatch.setattr(thresholds, "headroom", lambda *link: enough(*link) // 8)
+    enough = headroom.headroom
+    monkeypatch.setattr(headroom, "headroom", lambda *link: enough(*link) // 8)
     for own in ((), ("pfc.headroom=12KB",)):  # which is more than that
         found = simulate_sparely("incast", *SHORT, *own, out=tmp_path).result
         lost = found.drops.by_reason["headroom_full"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.thresholds import headroom
+from controller.headroom import headroom
 from lab.errors import ScenarioError
 from lab.scenario import catalogue, translate
 from tests.lab.simulated import Run, simulate

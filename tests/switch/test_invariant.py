@@ -10,7 +10,7 @@ import pytest
 from switch import build
 
 _PROGRAM = """\
-#include "tm.h"
+#include "traffic_manager.h"
 struct sw_cells no_gate;
 int main(void)
 {
@@ -51,7 +51,7 @@ def test_a_queue_that_is_not_as_counted_ends_the_process(
         f"-I{build.RUNTIME}",
         *filter(None, [option]),
     ]
-    made = [*words, str(source), str(build.RUNTIME / "tm.c"), "-o", str(program)]
+    made = [*words, str(source), str(build.RUNTIME / "traffic_manager.c"), "-o", str(program)]
     done = subprocess.run(made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True, check=False)

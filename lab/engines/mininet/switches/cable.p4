@@ -2,7 +2,7 @@
 //
 // BMv2 has no links: what it sends arrives at once. So each of its ports leads to a port of this
 // program's, and that one's other end (the number with the top bit turned) into the fabric, at the
-// link's rate and with its delay, which are the traffic manager's doing (switch/rt/tm.c).
+// link's rate and with its delay, which are the traffic manager's doing (switch/rt/traffic_manager.c).
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,5 +1,5 @@
-/* Choosing the next packet. */
-#include "tm.h"
+/* Scheduling: which packet leaves next. */
+#include "traffic_manager.h"
 
 #include <stdlib.h>
 
@@ -155,7 +155,7 @@ static ns_t schedule_ready(const struct tm_schedule *schedule, unsigned priority
 }
 
 /* Which of some weighted queues that may all send does. */
-static unsigned take_turns(struct tm_schedule *schedule, unsigned open)
+static unsigned deficit_round_robin(struct tm_schedule *schedule, unsigned open)
 {
     struct tm_share *shares = schedule->shares;
     if (open >> schedule->turn & 1 && shares[schedule->turn].deficit > 0)
@@ -249,7 +249,8 @@ static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const s
     unsigned strict = open & ~(unsigned)schedule->weighted;
     if (!open)
         return NULL;
-    unsigned priority = strict ? 31 - (unsigned)__builtin_clz(strict) : take_turns(schedule, open);
+    unsigned priority =
+        strict ? 31 - (unsigned)__builtin_clz(strict) : deficit_round_robin(schedule, open);
     schedule->taken = (uint8_t)priority;
     return take_from(port, priority, ready[priority], now, start);
 }

@@ -1,6 +1,6 @@
 /* Asking for queueing disciplines, by netlink. */
 #define _GNU_SOURCE
-#include "qdisc.h"
+#include "kernel_qdisc.h"
 
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
