@@ -56,6 +56,17 @@ class ClusterResult(Part):
         """Who waited longest for hosts."""
         return max(self.jobs, key=lambda job: job.queued_ns or 0)
 
+    def freed_for(self, job: JobOfCluster) -> str:
+        """Who had hosts that a job got, last of all before it began."""
+        own = {host for hosts, _, _ in job.pieces[:1] for host in hosts}
+        gave = [
+            (end, other.name)
+            for other in self.jobs
+            for hosts, _, end in other.pieces
+            if other is not job and own & {*hosts} and end <= (job.started_ns or 0)
+        ]
+        return max(gave)[1] if gave else ""
+
 
 def cluster_result(experiment: Experiment, timeline: Timeline) -> ClusterResult | None:
     """What became of a cluster's jobs; None where the traffic is none."""

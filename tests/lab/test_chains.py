@@ -14,7 +14,7 @@ from lab.scenario.model import MeasureSettings
 from tests.lab.browser import browser, needs_chromium
 from tests.lab.simulated import simulate
 from views.report import read_run, write_report
-from views.report.chains import chains, of_message, phases, slow
+from views.report.chains import chains, jobs, of_message, phases, slow
 from views.report.kept import KeptRun
 from views.report.standing import chain as held_by
 from views.report.standing import paused
@@ -146,8 +146,40 @@ def test_a_finger_follows_it(storm: KeptRun) -> None:
         tab.js("document.querySelectorAll('.reach')[0].dispatchEvent(new MouseEvent('click'))")
         assert tab.js(said) != found[name].said and "stood still" in tab.js(said)
         worst = slow(storm)[0]
-        tab.js("document.querySelector('[data-why=\"0\"]').dispatchEvent(new MouseEvent('click'))")
+        tab.js("document.querySelector('[data-why=m0]').dispatchEvent(new MouseEvent('click'))")
         assert tab.js(said) == of_message(storm, worst).said
         chosen = tab.js("document.querySelector('.follow select').selectedOptions[0].text")
         assert chosen.startswith(f"{worst.src} to {worst.dst}, ")
+        assert not tab.complaints()
+
+
+@needs_chromium
+def test_a_job_is_asked_about_by_its_box(tmp_path: Path) -> None:
+    """It waited for whoever had its hosts before, and its slowest message is one of its own."""
+    run = read_run(simulate("cluster-day", out=tmp_path).out)
+    found, told = run.result.cluster, jobs(run)
+    assert found and found.longest_queued.queued_ns
+    for job in found.jobs:
+        said = told[job.name].said
+        assert said.startswith(job.name)
+        assert ("waited" in said.split(".")[0]) == bool(job.queued_ns)
+        named = re.search(r"was this: (\w+)'s message to (\w+) took", said)
+        (piece,) = job.pieces
+        assert named is None or {*named.groups()} <= {*piece[0]}
+    queued = found.longest_queued
+    (freed,) = re.findall(r"until (\S+) freed", told[queued.name].said)
+    (before,) = [job for job in found.jobs if job.name == freed]
+    assert {*before.pieces[0][0]} & {*queued.pieces[0][0]} and before.ended_ns is not None
+    assert before.ended_ns <= (queued.started_ns or 0)
+    with browser() as chromium:
+        tab = chromium.open(write_report(run.folder).as_uri(), 1000, 900)
+        tab.until("!!document.querySelector('.follow:not([hidden])')")
+        for at in (0, len(told) - 1):
+            box = f"document.querySelector('[data-why=j{at}]')"
+            tab.js(f"{box}.dispatchEvent(new MouseEvent('click'))")
+            assert tab.js("document.querySelector('.follow span').textContent") in {
+                chain.said for chain in told.values()
+            }
+        chosen = tab.js("document.querySelector('.follow select').selectedOptions[0].text")
+        assert chosen == [*told][-1]
         assert not tab.complaints()

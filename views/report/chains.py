@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.results.cluster import JobOfCluster
 from params.quantity import duration, listed, number, percent, plural, size
 from views.report.kept import KeptFlow, KeptRun, once
 from views.report.standing import Row, chain, led_to, paused
@@ -21,6 +22,7 @@ from views.report.suspects import HARDLY, storming, ways
 _MOST_NAMED = 4
 _MOST_MESSAGES = 48  # the slowest
 _MOST_PHASES = 32  # the first
+_MOST_JOBS = 64  # those that the fabric slowed most
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,42 @@ def phases(run: KeptRun) -> list[tuple[str, Chain]]:
         said = f"{name}, lasted {duration(lasted)}, and its last message was this: {told.said}"
         found.append((name, Chain(f"{said[0].upper()}{said[1:]}", told.links)))
     return found
+
+
+@once
+def jobs(run: KeptRun) -> dict[str, Chain]:
+    """By a cluster's job: how long it waited for hosts and for whom, and its slowest message."""
+    found = run.result.cluster
+    if found is None:
+        return {}
+    told = dict.fromkeys([found.longest_queued.name, *(job.name for job in found.slowest)])
+    by_name = {job.name: job for job in found.jobs}
+    return {name: _job(run, by_name[name]) for name in [*told][:_MOST_JOBS]}
+
+
+def _job(run: KeptRun, job: JobOfCluster) -> Chain:
+    said = job.name
+    if job.queued_ns and run.result.cluster:
+        freed = run.result.cluster.freed_for(job)
+        said += f" waited {duration(job.queued_ns)} for hosts"
+        said += f", until {freed} freed its own, and" if freed else " and"
+    if job.slowdown:
+        said += f" took {number(job.slowdown)} times as long as alone"
+    else:
+        said += " did not come to its end"
+    spans = {host: (begin, over) for hosts, begin, over in job.pieces for host in hosts}
+    own = [
+        flow
+        for flow in run.flows
+        if flow.src in spans
+        and flow.slowdown
+        and spans[flow.src][0] <= (flow.start_ns or 0) < spans[flow.src][1]
+    ]
+    slowest = max(own, key=lambda flow: flow.slowdown or 0, default=None)
+    if slowest is None or (slowest.slowdown or 0) < HARDLY:
+        return Chain(f"{said}; the fabric slowed none of its messages.", ())
+    chain = of_message(run, slowest)
+    return Chain(f"{said}. Its slowest message was this: {chain.said}", chain.links)
 
 
 def _end_ns(flow: KeptFlow) -> int:

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from lab.results.cluster import ClusterResult, JobOfCluster
 from params.quantity import NANOSECONDS, duration, listed, number, percent, plural
+from views.report.chains import jobs
 from views.report.kept import KeptRun
 from views.report.palette import INK, MESSAGE, ON, PAPER, QUEUE, QUEUE_FILL, SERIES, VICTIM
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, x_axis
@@ -43,11 +44,21 @@ def cluster(run: KeptRun) -> Drawing | None:
         drawing.line(0, y, _RIGHT, y)
         drawing.text(0, y + 11, str(leaf), class_="tick")
         y += count * height
+    asked = {name: f"j{at}" for at, name in enumerate(jobs(run))}  # moments.js
     for job in found.jobs:
         for names, start, over in job.pieces:
             rows = sorted(hosts[name] for name in names)
             is_told = job in (*found.slowest[:1], found.longest_queued)
-            _piece(drawing, job, rows, (start, over), time, height, is_told=is_told)
+            _piece(
+                drawing,
+                job,
+                rows,
+                (start, over),
+                time,
+                height,
+                is_told=is_told,
+                why=asked.get(job.name, ""),
+            )
     most = max(count for _, count in _waiting(found))
     floor, ceiling = bottom + _QUEUE, bottom + 14
     queue = Scale(0, max(1, most), floor, ceiling)
@@ -82,6 +93,7 @@ def _piece(
     height: float,
     *,
     is_told: bool,
+    why: str,
 ) -> None:
     """A box for each stretch of rows that are neighbours, the job's name in the tallest."""
     x, width = time(span[0]), max(0.5, time(span[1]) - time(span[0]) - 0.6)
@@ -99,7 +111,7 @@ def _piece(
         (x, 4.0 + each[0] * height + 0.4, width, len(each) * height - 0.8) for each in stretches
     ]
     edge = {"stroke": INK, "stroke_width": 2} if is_told else {}
-    drawing.boxes(places, fill=colour, tip=tip, **edge)
+    drawing.boxes(places, fill=colour, tip=tip, data_why=why, **edge)
     tallest = max(places, key=lambda place: place[3])
     lines = [job.name]
     if ROOM * width_of(job.name) + 6 >= width:  # in two lines, if that fits

@@ -5,10 +5,8 @@ Each is empty where there is nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
-from lab.results.cluster import JobOfCluster
 from lab.results.result import Cost
 from lab.scenario.faults import described
 from params.quantity import duration, listed, number, packets, percent, plural, size
@@ -64,7 +62,7 @@ def cluster(run: KeptRun) -> str:
     worst, waited = done[0], found.longest_queued
     queue = ""
     if waited.queued_ns:
-        before = _waited_for(waited, found.jobs)
+        before = found.freed_for(waited)
         until = f", until {before} freed its hosts" if before else ""
         queue = f"{waited.name} waited longest for hosts, {duration(waited.queued_ns)}{until}. "
     return (
@@ -97,18 +95,6 @@ def alike(run: KeptRun) -> str:
             f"the time instead of {busy[1]}{f'. {why}' if why else ''}."
         )
     return ""
-
-
-def _waited_for(job: JobOfCluster, jobs: Sequence[JobOfCluster]) -> str:
-    """Who had hosts that a job got, last of all before it began."""
-    own = {host for hosts, _, _ in job.pieces[:1] for host in hosts}
-    gave = [
-        (end, other.name)
-        for other in jobs
-        for hosts, _, end in other.pieces
-        if other is not job and own & {*hosts} and end <= (job.started_ns or 0)
-    ]
-    return max(gave)[1] if gave else ""
 
 
 def _lost(run: KeptRun, *, is_named: bool = False) -> str:

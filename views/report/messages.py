@@ -37,6 +37,7 @@ _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
 _MOST_ROWS = 32
 _MOST_LANES = 6
 _MOST_TOLD = 1000  # boxes that say what they are where a pointer rests
+_SLOWEST = "m0"
 _KINDS = tuple(SERIES[at] for at in (0, 1, 6, 7, 2))  # of messages, by how many there are
 _MOST_STEPS = 12
 _BAND = 13.0
@@ -63,7 +64,7 @@ class _Box:
     label: str
     tip: str
     alone: float | None = None  # when it would have ended in an empty fabric, if much sooner
-    why: int | None = None  # its place among slow messages, which one may ask about
+    why: str = ""  # what the page knows it by, if one may ask why it was slow: moments.js
 
 
 def messages(run: KeptRun, end_ns: float) -> Drawing | None:
@@ -189,7 +190,7 @@ class _Rows:
         self._guilty = {id(flow) for flow in aggressors(run)}
         late = straggler(run)
         self._late = late[0] if late else None
-        self._slow = {id(flow): at for at, flow in enumerate(slow(run))}
+        self._slow = {id(flow): f"m{at}" for at, flow in enumerate(slow(run))}
         kinds = Counter(f.what for f in whole).most_common(len(_KINDS))
         self._kinds = [kind for kind, _ in kinds]
         self.is_told = len(flows) + len(works) <= _MOST_TOLD
@@ -222,7 +223,7 @@ class _Rows:
             alone = flow.start_ns + flow.fct_ns / flow.slowdown
             label += " victim," if colour == VICTIM else ""
             label += f" {number(flow.slowdown)} \N{MULTIPLICATION SIGN}"
-        return _Box(flow.start_ns, end, colour, label, tip, alone, self._slow.get(id(flow)))
+        return _Box(flow.start_ns, end, colour, label, tip, alone, self._slow.get(id(flow), ""))
 
     def colour_of(self, flow: KeptFlow) -> str:
         """By what it suffers or does, else by what it belongs to."""
@@ -339,11 +340,17 @@ def _lanes(
         x, width = time(box.start), max(0.5, end - time(box.start))
         gap = 0.6 if width > 3 else 0.0  # so that one after the other is not one
         place = x, y + tall * (lane % _MOST_LANES), width - gap, max(0.5, tall - 0.5)
-        if not is_told and box.why != 0:
+        if not is_told and box.why != _SLOWEST:
             _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
             continue
-        edge = {"stroke": INK, "stroke_width": 1.6} if box.why == 0 else {}
-        drawing.boxes([place], fill=box.colour, tip=box.tip, data_why=box.why, **edge)
+        edge = {"stroke": INK, "stroke_width": 1.6} if box.why == _SLOWEST else {}
+        drawing.boxes(
+            [place],
+            fill=box.colour,
+            tip=box.tip,
+            data_why=box.why,
+            **edge,
+        )
         if box.end > time.high:
             _break(drawing, end - 12, place[1], place[3])
         mark = None

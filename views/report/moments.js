@@ -55,9 +55,9 @@ for (const box of document.querySelectorAll(".moments")) {
       shape.classList.toggle("lit", kind === "b" && lit.includes(+shape.dataset.b));
   };
   if (told.steps.length) guide();
-  if (told.chains.length + told.slow.length + told.phases.length) follow();
+  if (told.chains.length + told.slow.length + told.jobs.length + told.phases.length) follow();
 
-  // Why a direction stood still, a message was slow or a phase long: chosen by its name, or by a click on it.
+  // Why a direction stood still, a message was slow, a job or a phase long: chosen by its name, or by a click on it.
   function follow() {
     const line = box.querySelector(".follow"), choice = line.querySelector("select");
     const why = line.querySelector("span");
@@ -73,6 +73,7 @@ for (const box of document.querySelectorAll(".moments")) {
       if (all.length) choice.append(group);
     };
     offer("messages", "m", told.slow);
+    offer("jobs", "j", told.jobs);
     offer("phases", "p", told.phases);
     offer("links that stood still", "l", told.chains);
     choice.onchange = () => {
@@ -83,7 +84,7 @@ for (const box of document.querySelectorAll(".moments")) {
     const ask = (answer) => { stop(); choice.value = answer; choice.onchange(); };
     for (const shape of document.querySelectorAll("[data-why]")) {
       shape.style.cursor = "pointer";
-      shape.onclick = () => { ask("m" + shape.dataset.why); figure.scrollIntoView({ block: "nearest" }); };
+      shape.onclick = () => { ask(shape.dataset.why); figure.scrollIntoView({ block: "nearest" }); };
     }
     for (const { shape } of shapes.filter(({ kind, shape: { tagName } }) => kind === "b" && tagName === "line")) {
       const place = told.chains.findIndex(([, , at]) => at === +shape.dataset.b);

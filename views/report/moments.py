@@ -20,7 +20,7 @@ from typing import Any
 from lab.results.outcome import Note
 from lab.scenario.faults import told
 from params.quantity import duration, number, plural, size
-from views.report.chains import Chain, chains, of_message, phases, slow
+from views.report.chains import Chain, chains, jobs, of_message, phases, slow
 from views.report.kept import KeptRun
 from views.report.noted import LONG
 from views.report.palette import INK
@@ -77,8 +77,8 @@ def _step(step: Step, drawing: Drawing, end_ns: int, count: int) -> list[Any]:
 
 
 def _held_up(run: KeptRun, drawing: Drawing) -> dict[str, list[list[Any]]]:
-    """Messages that were slow, and what belongs together: what they are called, why they took so
-    long, and elements that this is about."""
+    """Messages that were slow, jobs, and what belongs together: what they are called, why it was
+    so, and elements that this is about."""
     at = {name: number for number, names in enumerate(drawing.moving) for name in names}
 
     def told(name: str, chain: Chain) -> list[Any]:
@@ -88,7 +88,11 @@ def _held_up(run: KeptRun, drawing: Drawing) -> dict[str, list[list[Any]]]:
     for flow in slow(run):
         times = f"{number(flow.slowdown)} \N{MULTIPLICATION SIGN}" if flow.slowdown else "missing"
         messages.append(told(f"{flow.src} to {flow.dst}, {times}", of_message(run, flow)))
-    return {"slow": messages, "phases": [told(*each) for each in phases(run)]}
+    return {
+        "slow": messages,
+        "jobs": [told(*each) for each in jobs(run).items()],
+        "phases": [told(*each) for each in phases(run)],
+    }
 
 
 def _chains(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
