@@ -215,14 +215,15 @@ def befallen(folder: Path) -> str:
 
 def _answer(line: socket.socket) -> bytes:
     """A line of it; that it is waited for is told."""
-    began, answer = time.monotonic(), b""
+    began, looks, answer = time.monotonic(), 0, b""
     while not answer.endswith(b"\n"):
         try:
             part = line.recv(1 << 16)
         except TimeoutError:
-            waited_s = time.monotonic() - began
-            if waited_s > _ANSWER_S:
+            looks += 1
+            if looks * _TELL_S > _ANSWER_S:
                 raise
+            waited_s = time.monotonic() - began
             word = f"still waiting for the lab to answer, {waited_s:.0f} s by now"
             print(f"closlab: {word}", file=sys.stderr, flush=True)
             continue
