@@ -16,6 +16,8 @@ from views.report.kept import KeptRun
 from views.report.reasons import REASONS
 from views.report.suspects import (
     HARDLY,
+    LATE,
+    MANY,
     QUEUED,
     stragglers,
 )
@@ -26,8 +28,6 @@ _PLACED = {
     "spread": "ranks far apart", "rail-aligned": "ranks aligned to rails",
     "topology-aware": "ranks placed by the topology",
 }  # fmt: skip
-_MANY = 3  # senders of one receiver; messages; times as many packets
-_LATE = 2.0  # times as long as alone, which no delay of a cable explains
 _MOSTLY = 0.6  # of the packets lost
 _NO_PRICE = 0.01  # of the time without: less is none
 _AS_LONG = "as long as"
@@ -37,7 +37,7 @@ _TAKES_AWAY = "down", "restart", "restart-bgp", "halt", "drain"  # faults that m
 
 def straggler(run: KeptRun) -> str:
     """Whose work all wait for, and what that costs."""
-    late = stragglers(run)[:_MANY]
+    late = stragglers(run)[:MANY]
     if not late:
         return ""
     hosts, times = listed([host for host, _ in late]), listed([number(each) for _, each in late])
@@ -103,7 +103,7 @@ def _lost(run: KeptRun, *, is_named: bool = False) -> str:
     if not drops.total:
         return ""
     again = f", {roce.retransmitted_packets:,} sent again" if roce.data_packets else ""
-    if roce.retransmitted_packets > _MANY * drops.total and phrases.goes_back(run):
+    if roce.retransmitted_packets > MANY * drops.total and phrases.goes_back(run):
         again = f", and go-back-N sent {roce.retransmitted_packets:,} again"
     waited = f", {plural(roce.timeouts, 'time-out')} expired" if roce.timeouts else ""
     was = "was" if drops.total == 1 else "were"
@@ -158,9 +158,7 @@ def _longer(cost: Cost) -> str:
     if times < 1:
         return "less than"
     return (
-        f"{percent(times - 1)} longer than"
-        if times < _LATE
-        else f"{number(times)} times as long as"
+        f"{percent(times - 1)} longer than" if times < LATE else f"{number(times)} times as long as"
     )
 
 
@@ -209,7 +207,7 @@ def _reason(run: KeptRun, why: str, *, is_named: bool) -> str:
         at = run.result.drops.by_switch
         switch = max(at, key=lambda name: at[name])
         return f"{REASONS[why]}, {'mostly ' * (sum(n > 0 for n in at.values()) > 1)}of {switch}"
-    is_of_these = why in ("link_cut", "port_down", "no_next_hop") and 0 < len(downs) <= _MANY
+    is_of_these = why in ("link_cut", "port_down", "no_next_hop") and 0 < len(downs) <= MANY
     is_of_these = is_of_these and not is_named
     return f"{REASONS.get(why, why)}{f': {listed(downs)}' if is_of_these else ''}"
 
@@ -217,7 +215,7 @@ def _reason(run: KeptRun, why: str, *, is_named: bool) -> str:
 def _nothing_lost_by(run: KeptRun) -> str:
     """Faults that may cost packets, and did not."""
     named = [described(each) for each in run.result.scenario.faults if each.action in _TAKES_AWAY]
-    if not named or run.result.drops.total or len(named) > _MANY:
+    if not named or run.result.drops.total or len(named) > MANY:
         return ""
     why = phrases.uneven_way(run) or phrases.full(run)
     return (

@@ -12,6 +12,8 @@ from views.report.kept import KeptFlow, KeptRun
 from views.report.plots import Preferred, preferred, uplinks
 from views.report.suspects import (
     HARDLY,
+    LATE,
+    MANY,
     QUEUED,
     UNEVEN,
     congested,
@@ -19,9 +21,7 @@ from views.report.suspects import (
 )
 
 _NEARLY = 0.75  # as much as the message slowed most: then it is no exception
-_MANY = 3  # senders of one receiver; messages; times as many packets
 _FEW = 2  # messages that had nothing to do with the rest
-_LATE = 2.0  # times as long as alone, which no delay of a cable explains
 _HARDLY_SENT = 0.6  # of the time that messages take alone, in which their bytes are sent
 _EXPLAINS = 0.6  # of how much slower a message was: so far above its even share was its way
 
@@ -124,7 +124,7 @@ def beside(run: KeptRun) -> str:
         host = direction.partition(">")[2]
         senders = sorted({f.src for f in run.flows if f.dst == host}, key=run.fabric.node)
         if slowest is not None and senders and host not in (slowest.dst, slowest.src):
-            few = len(senders) <= _MANY
+            few = len(senders) <= MANY
             who = listed(senders) if few else plural(len(senders), "host")
             held = run.result.pfc.xoff_frames
             paused = (
@@ -143,7 +143,7 @@ def small(run: KeptRun) -> str:
     ]
     sent_ns = sum(count for count, _ in took) * 8 / run.result.scenario.link.rate_gbps
     slow = run.result.flows.slowdown
-    is_late = slow is not None and slow.max > _LATE
+    is_late = slow is not None and slow.max > LATE
     if not took or is_late or sent_ns > _HARDLY_SENT * summed(alone for _, alone in took):
         return ""
     usual = median(count for count, _ in took)
@@ -203,7 +203,7 @@ def paid(run: KeptRun) -> str:
 def of_others(run: KeptRun) -> str:
     """Where most fared nearly as badly."""
     slow = run.result.flows.slowdown
-    if slow and len(run.flows) >= _MANY and slow.p50 >= max(UNEVEN, _NEARLY * slow.max):
+    if slow and len(run.flows) >= MANY and slow.p50 >= max(UNEVEN, _NEARLY * slow.max):
         return f"; half of all messages took {number(slow.p50)} times as long or longer"
     return ""
 

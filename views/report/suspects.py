@@ -24,6 +24,8 @@ from topologies import Link
 from views.report.kept import KeptFlow, KeptRun, once
 
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
+LATE = 2.0  # times as long as alone, which no delay of a cable explains
+MANY = 3  # senders of one receiver; messages; times as many packets
 UNEVEN = 1.25  # times its even share, from which on a way is overloaded; times as long as alone
 _NEARLY = 0.85  # as long as the one that works longest
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim

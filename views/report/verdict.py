@@ -16,6 +16,7 @@ from views.report import costs, phrases
 from views.report.kept import KeptRun
 from views.report.plots import preferred, uplinks
 from views.report.suspects import (
+    MANY,
     UNEVEN,
     aggressors,
     circle,
@@ -25,7 +26,6 @@ from views.report.suspects import (
 
 _WANTED = 0.5  # of the time, from which on a link that is in use is somebody's bottleneck
 _WELL = 0.8  # of a port's rate: a collective that comes to less has a reason
-_MANY = 3  # senders of one receiver; messages; times as many packets
 
 
 def verdict(run: KeptRun) -> str:
@@ -113,7 +113,7 @@ def _many_to_one(run: KeptRun) -> str:
         senders.setdefault(flow.dst, set()).add(flow.src)
     most = max(senders, key=lambda host: len(senders[host]), default=None)
     others = sum(len(each) for host, each in senders.items() if host != most)
-    if most is None or len(senders[most]) < _MANY or others > len(senders[most]):
+    if most is None or len(senders[most]) < MANY or others > len(senders[most]):
         return ""
     link = next(link for link in run.fabric.links if str(link.a) == most)
     busy = next(use.utilisation for use in run.result.links if use.name == link.down)
@@ -180,7 +180,7 @@ def _nothing_lost(run: KeptRun) -> str:
     held = run.result.pfc.xoff_frames
     how = f"; {plural(held, 'pause frame')} held senders back" if held else ""
     named = [described(each) for each in run.result.scenario.faults]
-    by = f" by {listed(named)}" if named and len(named) <= _MANY else ""
+    by = f" by {listed(named)}" if named and len(named) <= MANY else ""
     count = plural(run.result.flows.count, "message")
     return f"Nothing was lost{by}: {count} in {duration(run.end_ns)}{how}."
 
