@@ -32,7 +32,7 @@ from views.report import write_and_tell
 
 IN_NODE = Path(__file__).with_name("in_node.mjs")
 SIMULATED = [name for name in shipped.names() if "sim" in shipped.engines(name)]
-_SAMPLE = ("incast", "lossy-link", "spray-permutation")
+_SAMPLE = ("lossy-link",)
 _WHERE = "provenance"  # of a result: which machine, and when
 _FOOTER = re.compile(r"<footer.*?</footer>", re.DOTALL)  # of a report: the same
 
@@ -114,7 +114,7 @@ def by_lot(seed: int) -> dict[str, Any]:
 
 def test_scenarios_by_lot_are_the_same(playground: Path) -> None:
     with tab(playground) as ask:
-        for asked in map(by_lot, (0, 125, 183)):  # the latter: floats, added up by other Pythons
+        for asked in map(by_lot, (0, 183)):  # the latter: floats, added up by other Pythons
             assert outcome(partial(there, ask(asked))) == outcome(partial(here, asked))
 
 

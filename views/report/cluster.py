@@ -1,5 +1,7 @@
 """A cluster's day: a row a host, a box for each time that a job had it, by how it was slowed.
 
+A dashed line leads to the job that waited longest for hosts, from its arrival on.
+
 Below, how many jobs waited when. The lines between rows are those between racks.
 """
 
@@ -18,6 +20,7 @@ _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
 _ALL_ROWS = 360.0
 _QUEUE = 52.0
 _LINE = 12.0  # of a job's name
+_DASHED = {"stroke_dasharray": "5 3"}
 # How many times as long as alone, on a fabric that never blocks: up to where a colour is used.
 _SLOWED = (
     (1.2, SERIES[2], "up to 1.2 times as long as alone"),
@@ -59,6 +62,7 @@ def cluster(run: KeptRun) -> Drawing | None:
                 is_told=is_told,
                 why=asked.get(job.name, ""),
             )
+    _wait(drawing, found.longest_queued, hosts, time, height)
     most = max(count for _, count in _waiting(found))
     floor, ceiling = bottom + _QUEUE, bottom + 14
     queue = Scale(0, max(1, most), floor, ceiling)
@@ -75,8 +79,26 @@ def cluster(run: KeptRun) -> Drawing | None:
     named = list(dict.fromkeys(job.name for job in (*found.slowest[:1], found.longest_queued)))
     drawing.rect(4, legend - 8, 13, 8, fill=PAPER, stroke=INK, stroke_width=1.6)
     drawing.text(24, legend, f"slowest, and longest in the queue: {listed(named)}")
+    if found.longest_queued.queued_ns:
+        legend += FONT + 6
+        drawing.line(4, legend - 4, 17, legend - 4, stroke=INK, stroke_width=2, **_DASHED)
+        drawing.text(24, legend, f"{found.longest_queued.name} waits for hosts")
     drawing.height = legend + 6
     return drawing
+
+
+def _wait(
+    drawing: Drawing, job: JobOfCluster, hosts: dict[str, int], time: Scale, height: float
+) -> None:
+    """From its arrival to each of its hosts."""
+    if not job.queued_ns or job.started_ns is None:
+        return
+    rows = sorted(hosts[name] for name in job.pieces[0][0])
+    begin, end = time(job.arrived_ns), time(job.started_ns)
+    at = [4.0 + (row + 1) * height - 2 for row in rows if row + 1 not in rows]
+    for y in at:
+        drawing.line(begin, y, end, y, stroke=INK, stroke_width=2, **_DASHED)
+    drawing.line(begin, min(at), begin, max(at), stroke=INK, stroke_width=2, **_DASHED)
 
 
 def _colour(job: JobOfCluster) -> str:

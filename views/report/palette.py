@@ -55,7 +55,7 @@ _DAY_AND_NIGHT: Mapping[str, tuple[str, str]] = {
     BUSY[4]: ("#061e3f", "#e2f2ff"),
     SERIES[0]: ("#1257db", "#5a8ff5"),
     SERIES[1]: ("#6b1d30", "#c273bd"),
-    SERIES[2]: ("#008b98", "#2fe6bc"),
+    SERIES[2]: ("#007e8a", "#2fe6bc"),
     SERIES[3]: ("#b9792b", "#ad7136"),
     SERIES[4]: ("#5b6f83", "#9fb3c8"),
     SERIES[5]: ("#3f7d20", "#a3d977"),
@@ -80,7 +80,7 @@ GUIDES = (RULE, TRACK, QUEUE_FILL, SHADE)
 ON = {
     **ON_SHARE,
     **dict.fromkeys((MESSAGE, VICTIM, AGGRESSOR, STRAGGLER, WORK), ON_DARK),
-    **dict.fromkeys((SERIES[at] for at in (0, 1, 6, 7)), ON_DARK),
+    **dict.fromkeys((SERIES[at] for at in (0, 1, 2, 6, 7)), ON_DARK),
 }
 TEXTS = (INK, FAINT, PAUSE, MARK, DROP, VICTIM, STRAGGLER)
 

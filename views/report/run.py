@@ -136,6 +136,8 @@ def _arranged(run: KeptRun, shown: Sequence[Panel]) -> tuple[Sequence[Panel], Se
     titles = {panel.title: panel for panel in shown}
     wanted = [titles[title] for title in _answering(run) if title in titles]
     first = [*shown[:1], *(panel for panel in (*wanted, *shown[1:]) if panel is not shown[0])][:2]
+    if run.result.cluster:  # of which the fabric tells least
+        first.reverse()
     return first, [panel for panel in shown if all(panel is not each for each in first)]
 
 
@@ -161,6 +163,8 @@ def _first(result: Result) -> list[Figure]:
     keys = list(_FIRST)
     if result.scenario.question is Question.SPEED:  # a narrow screen has the first three
         keys.sort(key=lambda key: key != "collective.busbw_gbps")
+    if result.cluster:
+        keys[:0] = ["cluster.queued_ns.max", "cluster.slowdown.max"]
     found = [BY_KEY[key] for key in keys if BY_KEY[key].of(result) or key == "drops.total"]
     return found[:_MOST_FIRST]
 
