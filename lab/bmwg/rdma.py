@@ -1,0 +1,358 @@
+"""Section 5: throughput, latency and bursts of RDMA writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.bmwg.bench import KB, MB, Bench
+from lab.bmwg.case import Asks, Case, Found, together
+from lab.bmwg.outcome import Outcome, Plot, Row, Table
+from params.quantity import size as size_text
+from traffic.measures import percentile
+
+SUSTAINED = 0.99  # of what is offered: the least that a rate must deliver to count
+_SIZES = (64, 256, 1024, 4096, 65536, 262144, 1048576, 4194304)
+_QPS = (1, 4, 16, 32)
+_QUEUED = 1 << 20  # packets in flight: so many that the window never holds a burst back
+
+
+# --- an offered rate -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Messages at a rate, from every host of one half to its partner in the other."""
+
+    size: int
+    qps: int = 1
+    is_both_ways: bool = False
+    transport: tuple[tuple[str, Any], ...] = ()
+    lb: str = ""
+    section: str = "5.1"
+
+    def pairs(self, hosts: int) -> list[tuple[int, int]]:
+        """Who sends to whom."""
+        half = hosts // 2
+        there = [(host, host + half) for host in range(half)]
+        return there + [(dst, src) for src, dst in there] if self.is_both_ways else there
+
+    def case(self, bench: Bench, share: float, seed: int = 1) -> Case:
+        """The run at a share of the most payload that a line can carry."""
+        hosts = len(bench.scenario.fabric().hosts)
+        most = bench.rate_gbps * bench.share_of_payload(self.size, **dict(self.transport))
+        every_ns = 8 * self.size / (most * share)
+        count = messages_of(bench, self.size, self.qps)
+        # Partners do not begin at the same nanosecond: nobody's clocks are so alike.
+        lines = [
+            f"{round(number * every_ns + at * every_ns / hosts)},{src},{dst},{self.size}"
+            for at, (src, dst) in enumerate(self.pairs(hosts))
+            for number in range(count)
+        ]
+        changes: dict[str, Any] = {"lb": {"policy": self.lb}} if self.lb else {}
+        return bench.case(
+            self.section, {"kind": "table"}, seed=seed,
+            table="\n".join(["start_ns,src,dst,bytes", *lines]) + "\n",
+            transport={"queue_pairs": self.qps, **dict(self.transport)}, **changes,
+        )  # fmt: skip
+
+
+def messages_of(bench: Bench, size: int, qps: int) -> int:
+    """How many each pair sends in a trial: enough bytes, and each queue pair some."""
+    wanted = (1 if bench.extent.is_quick else 16) * MB
+    return max(16, 2 * qps, min(2000, wanted // size))
+
+
+def delivered(found: Found) -> dict[tuple[str, str], float]:
+    """Of every pair, how fast messages came by how fast they were sent: both from the first of
+    them to the last, so that the way's own time does not count."""
+    posted: dict[tuple[str, str], list[int]] = {}
+    came: dict[tuple[str, str], list[int]] = {}
+    for flow in found.flows:
+        if flow.start_ns is None or flow.fct_ns is None:
+            return {}
+        posted.setdefault((flow.src, flow.dst), []).append(flow.start_ns)
+        came.setdefault((flow.src, flow.dst), []).append(flow.start_ns + flow.fct_ns)
+    return {
+        pair: (max(posted[pair]) - min(posted[pair])) / (max(came[pair]) - min(came[pair]))
+        for pair in posted
+    }
+
+
+def is_sustained(found: Found) -> bool:
+    """Whether a rate counts: nothing lost or sent again, and all pairs kept up."""
+    kept = delivered(found)
+    return not found.losses and bool(kept) and min(kept.values()) >= SUSTAINED
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a binary search came to."""
+
+    share: float  # of the most payload; 0: not even the least step was sustained
+    case: Case | None  # the run at that rate
+    found: Found | None
+
+
+def search(bench: Bench, offer: Offer, seed: int = 1) -> Asks[Sought]:
+    """RFC 2544, 26.1: the full rate, then halves of what is left between passed and failed."""
+    passed, failed, step = 0.0, 1.0, 1 / (16 if bench.extent.is_quick else 64)
+    best = Sought(0.0, None, None)
+    share = 1.0
+    while True:
+        case = offer.case(bench, share, seed)
+        (found,) = yield [case]
+        if is_sustained(found):
+            passed, best = share, Sought(share, case, found)
+        else:
+            failed = share
+        if passed == 1.0 or failed - passed <= step:
+            return best
+        share = (passed + failed) / 2
+
+
+def aggregate_gbps(found: Found) -> float:
+    """Payload delivered of all pairs together."""
+    spans: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for flow in found.flows:
+        if flow.start_ns is not None and flow.fct_ns is not None:
+            spans.setdefault((flow.src, flow.dst), []).append(
+                (flow.start_ns + flow.fct_ns, flow.bytes)
+            )
+    return sum(
+        8 * sum(size for _, size in sorted(came)[1:]) / (max(came)[0] - min(came)[0])
+        for came in spans.values()
+    )
+
+
+# --- 5.1 -----------------------------------------------------------------------------------------
+
+
+def throughput(bench: Bench) -> Asks[Outcome]:
+    """The largest rate without loss, by message size and queue pairs."""
+    extent = bench.extent
+    cells = [
+        Offer(size, qps, is_both_ways)
+        for size in extent.some(_SIZES, (64, 4096, 65536, MB))
+        for qps in extent.some(_QPS, (1, 16))
+        for is_both_ways in (False, True)
+        if not extent.is_quick or not is_both_ways or (size, qps) == (65536, 16)
+    ]
+    seeds = range(1, extent.repeats(3, 1) + 1)
+    sought = yield from together([search(bench, cell, seed) for cell in cells for seed in seeds])
+    by_cell = [sought[at : at + len(seeds)] for at in range(0, len(sought), len(seeds))]
+    hosts = len(bench.scenario.fabric().hosts)
+    rows = []
+    for cell, trials in zip(cells, by_cell, strict=True):
+        rates = [aggregate_gbps(each.found) if each.found else 0.0 for each in trials]
+        line = bench.rate_gbps * len(cell.pairs(hosts))
+        most = line * bench.share_of_payload(cell.size)
+        rows.append(
+            Row(
+                {
+                    "message": size_text(cell.size),
+                    "QPs": str(cell.qps),
+                    "direction": "both" if cell.is_both_ways else "one",
+                },
+                {
+                    "rate sustained": [each.share for each in trials],
+                    "aggregate goodput": rates,
+                    "efficiency": [rate / most for rate in rates],
+                    "payload by line rate": [rate / line for rate in rates],
+                },
+                [each.case for each in trials if each.case],
+            )
+        )
+    told = {
+        f"{qps} QPs": {
+            float(cell.size): row.mean("efficiency") or 0.0
+            for cell, row in zip(cells, rows, strict=True)
+            if cell.qps == qps and not cell.is_both_ways
+        }
+        for qps in dict.fromkeys(cell.qps for cell in cells)
+    }
+    return Outcome(
+        [Table("Throughput", {
+            "rate sustained": "share", "aggregate goodput": "gbps", "efficiency": "share",
+            "payload by line rate": "share"}, rows)],
+        "aggregate goodput",
+        [Plot("Efficiency by message size", ("message", "bytes"), ("efficiency", "share"), told,
+              is_log=True)],
+        deviations=(
+            "A trial lasts as long as its messages take (1 MB a pair in a quick run, 16 MB else, "
+            "16 messages at least), not 60 s.",
+            "A rate counts as sustained where nothing is lost or sent again and every pair "
+            "delivers 99 % of what it is offered.",
+        ),
+    )  # fmt: skip
+
+
+# --- 5.2 -----------------------------------------------------------------------------------------
+
+
+def latency(bench: Bench) -> Asks[Outcome]:
+    """One-way and round-trip times of messages, in an idle fabric and at its throughput."""
+    extent = bench.extent
+    sizes = extent.some(_SIZES, (64, 4096, 65536))
+    seeds = range(1, extent.repeats(20, 3) + 1)
+    done = yield from together([_latency(bench, size, seeds) for size in sizes])
+    rows = [row for rows in done for row in rows]
+    factors = [
+        Row({"message": size_text(size)},
+            {"increase": [(busy.mean("P50") or 0.0) / (idle.mean("P50") or 1.0)]},
+            [*idle.cases, *busy.cases])
+        for size, (idle, busy) in zip(sizes, done, strict=True)
+    ]  # fmt: skip
+    units = dict.fromkeys(
+        ("min", "mean", "P50", "P95", "P99", "P99.9", "max", "round trip P50"), "ns"
+    )
+    pooled = {
+        row.of["load"] + ", " + row.of["message"]: row for row in rows
+    }
+    cdf = {
+        name: {row.mean(figure) or 0.0: share for figure, share in _SHARES.items()}
+        for name, row in pooled.items()
+        if row.of["message"] == size_text(4096)
+    }
+    return Outcome(
+        [Table("One-way latency", {"samples": "count", **units}, rows),
+         Table("Loaded by unloaded", {"increase": "times"}, factors)],
+        "P99",
+        [Plot("Latency of 4 KB messages, cumulative", ("one-way latency", "ns"),
+              ("share of messages", "share"), cdf)],
+        deviations=(
+            "Every message of the second half of the stream is a sample, instead of one tagged "
+            "frame at 60 s of 120 s, which cannot come to 10,000 samples.",
+            "The one-way time is from the post of a message to its last byte's arrival: it has "
+            "the message's own serialization in it.",
+            "The round trip is from the post of a message to when its sender knows that it "
+            "arrived, of messages one after the other in an idle fabric.",
+        ),
+    )  # fmt: skip
+
+
+_SHARES = {"P50": 0.5, "P95": 0.95, "P99": 0.99, "P99.9": 0.999, "max": 1.0}
+
+
+def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[Row, Row]]:
+    """An idle and a loaded row."""
+    offer = Offer(size)
+    sought = yield from search(bench, offer)
+    count = min(2000, messages_of(bench, size, 1)) if bench.extent.is_quick else 10_000
+    alone = [
+        bench.case("5.2", {"kind": "flows", "messages": count,
+                           "flows": [{"src": "h1", "dst": _partner(bench), "bytes": size}]},
+                   seed=seed, transport={"queue_pairs": 1})
+        for seed in seeds
+    ]  # fmt: skip
+    busy = [offer.case(bench, sought.share or 1 / 16, seed) for seed in seeds]
+    found = yield [*alone, *busy]
+    idle, loaded = found[: len(seeds)], found[len(seeds) :]
+    trips = [
+        percentile(trips, 50)
+        for each in idle
+        if (trips := _trips(each))
+    ]
+    return (
+        Row({"message": size_text(size), "load": "idle"},
+            {**_statistics([_late(each) for each in idle]), "round trip P50": trips}, alone),
+        Row({"message": size_text(size), "load": "at throughput"},
+            _statistics([_late(each) for each in loaded]), busy),
+    )  # fmt: skip
+
+
+def _partner(bench: Bench) -> str:
+    return f"h{len(bench.scenario.fabric().hosts) // 2 + 1}"
+
+
+def _late(found: Found) -> list[int]:
+    """One-way times of what was posted in the second half."""
+    flows = [flow for flow in found.flows if flow.start_ns is not None and flow.fct_ns is not None]
+    middle = max((flow.start_ns or 0 for flow in flows), default=0) / 2
+    return [flow.fct_ns or 0 for flow in flows if (flow.start_ns or 0) >= middle]
+
+
+def _trips(found: Found) -> list[int]:
+    """Between posts of messages that follow one another."""
+    posts = sorted(flow.start_ns for flow in found.flows if flow.start_ns is not None)
+    return [after - before for before, after in zip(posts, posts[1:], strict=False)]
+
+
+def _statistics(runs: Sequence[Sequence[int]]) -> dict[str, list[float]]:
+    """The pooled distribution's figures first would hide what differs between runs: so each is
+    told of every run, and of all runs together as ``samples`` many."""
+    told: dict[str, list[float]] = {"samples": [float(sum(map(len, runs)))]}
+    told["min"] = [float(min(run)) for run in runs if run]
+    told["mean"] = [sum(run) / len(run) for run in runs if run]
+    for name, share in _SHARES.items():
+        told[name] = [float(percentile(run, 100 * share)) for run in runs if run]
+    return told
+
+
+# --- 5.3 -----------------------------------------------------------------------------------------
+
+_RATIOS = (2, 4, 8, 16, 32)
+
+
+def bursts(bench: Bench) -> Asks[Outcome]:
+    """The longest burst of N senders to one that loses nothing, without pauses."""
+    extent = bench.extent
+    ratios = extent.some(_RATIOS, (2, 4, 8))
+    done = yield from together([_burst(bench, ratio) for ratio in ratios])
+    plot = {"absorbed": {
+        float(ratio): row.mean("absorbed") or 0.0 for ratio, row in zip(ratios, done, strict=True)
+    }}  # fmt: skip
+    return Outcome(
+        [Table("Burst absorption", {
+            "absorbed": "bytes", "by sender": "bytes", "frames": "count", "repeats whole": "share",
+            "pauses with PFC": "count"}, done)],
+        "absorbed",
+        [Plot("Burst absorbed by incast ratio", ("senders", "count"), ("bytes", "bytes"), plot)],
+        deviations=(
+            "PFC is off while bursts grow, since with it no burst of any length loses a frame; "
+            "the longest is then sent once more with PFC, and its pause frames are counted.",
+            "The longest burst is sought by halves, instead of by growing it frame by frame; it is "
+            "then repeated, each time with chances of its own.",
+        ),
+    )  # fmt: skip
+
+
+def _burst(bench: Bench, senders: int) -> Asks[Row]:
+    mtu = bench.scenario.link.mtu
+
+    def case(frames: int, seed: int = 1, *, pfc: bool = False) -> Case:
+        return bench.case(
+            "5.3", {"kind": "incast", "receiver": "h1", "senders": senders, "bytes": frames * mtu},
+            seed=seed, topology=bench.grown(senders + 1), pfc={"enabled": pfc},
+            transport={"window": _QUEUED, "cc": "none"},
+        )  # fmt: skip
+
+    whole, lost = 0, 2 * int(bench.scenario.buffer.bytes) // mtu // senders + 2
+    while lost - whole > max(1, whole // 64):
+        middle = (whole + lost) // 2
+        (found,) = yield [case(middle)]
+        whole, lost = (whole, middle) if found.losses else (middle, lost)
+    if not whole:
+        return Row({"senders": f"{senders}:1"}, {"absorbed": [0.0]}, [case(1)])
+    again = [case(whole, seed) for seed in range(1, bench.extent.repeats(50, 3) + 1)]
+    found = yield [*again, case(whole, pfc=True)]
+    *tried, paused = found
+    kept = [not each.losses for each in tried]
+    return Row(
+        {"senders": f"{senders}:1"},
+        {
+            "absorbed": [float(whole * mtu * senders)],
+            "by sender": [float(whole * mtu)],
+            "frames": [float(whole * senders)],
+            "repeats whole": [sum(kept) / len(kept)],
+            "pauses with PFC": [paused.figure("pfc.xoff_frames")],
+        },
+        [*again, case(whole, pfc=True)],
+    )
+
+
+__all__ = [
+    "KB", "SUSTAINED", "Offer", "Sought", "aggregate_gbps", "bursts", "delivered", "is_sustained",
+    "latency", "search", "throughput",
+]  # fmt: skip

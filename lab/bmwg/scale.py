@@ -1,0 +1,241 @@
+"""Sections 11 and 12: larger fabrics, links that fail, and load that lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from lab.bmwg.bench import GB, MB, Bench
+from lab.bmwg.case import Asks, Case, Found, together
+from lab.bmwg.collectives import BALANCING, case, figures, iterations_ns, sent_bytes
+from lab.bmwg.jobs import job_case, ratio
+from lab.bmwg.outcome import Outcome, Plot, Row, Table
+from params.quantity import duration
+from params.quantity import size as size_text
+from traffic.measures import percentile
+
+_N = (64, 128, 256, 512, 1024)
+
+
+# --- 11.1 ----------------------------------------------------------------------------------------
+
+
+def limits(bench: Bench) -> Asks[Outcome]:
+    """AllReduce on ever more hosts."""
+    extent = bench.extent
+    repeat = extent.repeats(100, 2)
+    left_out, cells = [], []
+    for ranks in extent.some(_N, (8, 16, 32)):
+        size = GB
+        while sent_bytes("all-reduce", ranks, size) * repeat > extent.most_bytes // (
+            4 if extent.is_quick else 1
+        ):
+            size //= 2
+        if bench.fabric(ranks) is None or size < MB // 8 or (bench.is_small and ranks > 16):
+            left_out.append(f"N = {ranks}")
+        else:
+            cells.append((ranks, size))
+    # Every N with the same message, or N would not be all that differs.
+    least = min((size for _, size in cells), default=MB)
+
+    def row(ranks: int) -> Asks[Row]:
+        one = case(bench, "11.1", "all-reduce", ranks, least, repeat)
+        job = job_case(bench, "11.1", ranks, 0, least, repeat)
+        found, whole = yield [one, job]
+        told = figures(found, "all-reduce", ranks, least, bench.rate_gbps)
+        return Row(
+            {"N": str(ranks), "message": size_text(least)},
+            {"JCT ratio": ratio(whole, ranks, 0, least, repeat, bench.rate_gbps),
+             **{name: told[name] for name in ("BusBW", "ECN ratio", "pause frames")}},
+            [one, job],
+        )  # fmt: skip
+
+    rows = yield from together([row(ranks) for ranks, _ in cells])
+    plot = {"BusBW": {float(row.of["N"]): row.mean("BusBW") or 0.0 for row in rows}}
+    return Outcome(
+        [Table("AllReduce by N", {"JCT ratio": "times", "BusBW": "gbps", "ECN ratio": "share",
+                                  "pause frames": "count"}, rows)],
+        "BusBW",
+        [Plot("BusBW by ranks", ("N", "count"), ("BusBW", "gbps"), plot, is_log=True)]
+        if rows else [],
+        left_out=[*left_out,
+                  "CPU and memory of switches: those of the simulator are no machines",
+                  "routing convergence after clearing adjacencies: `closlab run bgp-clos` on "
+                  "Mininet tells it, with BGP"],
+        deviations=(
+            f"Messages of {size_text(least)} instead of 1 GB, the same at every N; C is 0, since "
+            "the draft names none here.",
+        ),
+    )  # fmt: skip
+
+
+# --- 11.2 and 11.3 -------------------------------------------------------------------------------
+
+_FAILURES = {
+    "leaf uplink": {"action": "down", "link": "leaf1-spine1"},
+    "spine switch": {"action": "down", "switch": "spine1"},
+}
+FAILOVER = {
+    "loss lasts": "ns", "redistributed after": "ns", "packets lost": "count",
+    "JCT overhead": "share", "failure iteration": "ns", "steady P99": "ns", "zero impact": "share",
+}  # fmt: skip
+
+
+def failover(bench: Bench) -> Asks[Outcome]:
+    """An AllReduce during which a link or a spine fails, under each way of balancing."""
+    return (yield from _failover(bench, tuple(FAILOVER)[:-2], "packets lost"))
+
+
+def zero_impact(bench: Bench) -> Asks[Outcome]:
+    """The same: is the failure's iteration within the P99 of those without?"""
+    return (yield from _failover(bench, tuple(FAILOVER)[-4:], "failure iteration"))
+
+
+def _failover(bench: Bench, shown: Sequence[str], primary: str) -> Asks[Outcome]:
+    rows = yield from together([
+        _fails(bench, what, name) for what in _FAILURES for name in BALANCING
+    ])  # fmt: skip
+    rows = [Row(row.of, {name: row.figures[name] for name in shown}, row.cases) for row in rows]
+    return Outcome(
+        [Table("Failures", {name: FAILOVER[name] for name in shown}, rows)],
+        primary,
+        left_out=("superspine links: the fabric has two tiers",
+                  "N = 128 and S = 1 GB: all hosts of the device, and a message that fits"),
+        deviations=(
+            "Steady iterations are those of the same run without a failure; a failure happens in "
+            "the middle of one of them.",
+            f"Who finds other ways is told so {bench.scenario.reroute_ns or 0:,} ns after the "
+            "failure (reroute_ns): a leaf goes round its own dead link at once.",
+        ),
+    )  # fmt: skip
+
+
+def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
+    extent = bench.extent
+    repeat, size = extent.repeats(100, 10), (MB if extent.is_quick else 8 * MB)
+    ranks = min(128, len(bench.scenario.fabric().hosts))
+    seeds = range(1, extent.repeats(20, 2) + 1)
+
+    def run(seed: int, **changes: Any) -> Case:
+        return bench.case(
+            "11.2",
+            {"kind": "collective", "op": "all-to-all" if what == "-" else "all-reduce",
+             "bytes": size, "repeat": repeat, "ranks": _across(bench, ranks)},
+            seed=seed, lb={"policy": BALANCING[name]}, **changes,
+        )  # fmt: skip
+
+    steady = [run(seed) for seed in seeds]
+    found = yield steady
+    usual = [iterations_ns(each) for each in found]
+    struck = repeat // 2
+    times = [_middle(each, struck) for each in found]
+    failing = [
+        run(seed, faults=[{"at_ns": at, **_FAILURES[what]}], series_ns=1000)
+        for seed, at in zip(seeds, times, strict=True)
+    ]
+    hurt = yield failing
+    told: dict[str, list[float]] = {figure: [] for figure in FAILOVER}
+    for before, at, each in zip(usual, times, hurt, strict=True):
+        lost = losses(each)
+        told["packets lost"].append(each.figure("drops.total"))
+        told["loss lasts"].append(float(lost[-1] - lost[0]) if lost else 0.0)
+        told["redistributed after"].append(float(lost[-1] - at) if lost else 0.0)
+        after = iterations_ns(each)
+        told["steady P99"].append(percentile(before, 99))
+        if each.is_whole and len(after) > struck:
+            worst = after[struck]
+            told["failure iteration"].append(worst)
+            told["JCT overhead"].append(worst / fmean(before) - 1)
+            told["zero impact"].append(float(worst <= percentile(before, 99)))
+        else:
+            told["zero impact"].append(0.0)
+    return Row({"failure": what, "balancing": name}, told, [*steady, *failing])
+
+
+def _across(bench: Bench, ranks: int) -> list[str]:
+    """Hosts leaf by leaf in turn, so that each hop of a ring crosses a spine."""
+    hosts = [host.name for host in bench.scenario.fabric().hosts][:ranks]
+    each = max(1, int(bench.device["topology"].get("hosts_per_leaf", 1)))
+    return [host for slot in range(each) for host in hosts[slot::each]]
+
+
+def _middle(found: Found, number: int) -> int:
+    """When an iteration is half over."""
+    ends = [end for _, end in found.stretches()]
+    return (ends[number - 1] + ends[number]) // 2
+
+
+def losses(found: Found) -> list[int]:
+    """When drops were noted: the times at which a link's count had grown."""
+    times = set()
+    for notes in found.run.notes_of.values():
+        before = 0
+        for note in notes:
+            if note.dropped > before:
+                times.add(note.time_ns)
+            before = note.dropped
+    return sorted(times)
+
+
+# --- 12.1 and 12.2 -------------------------------------------------------------------------------
+
+LOAD = 0.8  # of what the fabric carries at most
+
+
+def soak(bench: Bench) -> Asks[Outcome]:
+    """All-reduce and all-to-all in turn at 80 % of their throughput, again and again."""
+    extent = bench.extent
+    rounds = extent.repeats(100, 4)
+    steps, size = (10, MB) if extent.is_quick else (100, 4 * MB)
+    ranks = min(16, len(bench.scenario.fabric().hosts))
+    ops = ("all-reduce", "all-to-all")
+    first = [job_case(bench, "12.1", ranks, 0, size, 4, op) for op in ops]
+    found = yield first
+    # A job that computes for a quarter of the time its collective takes sends four fifths of it.
+    rests = {
+        op: round((each.result.jct_ns or 0) / 4 * (1 / LOAD - 1))
+        for op, each in zip(ops, found, strict=True)
+    }
+    cases = [
+        job_case(bench, "12.1", ranks, rests[op], size, steps, op, seed=1 + at)
+        for at, op in enumerate(ops * (rounds // 2 or 1))
+    ]
+    found = yield cases
+    rows, series = [], {op: {} for op in ops}  # type: dict[str, dict[float, float]]
+    rows, series = [], {op: {} for op in ops}
+    passed = 0.0
+    told: dict[str, list[list[Any]]] = {op: [[], [], [], [], []] for op in ops}
+    for at, (each, one) in enumerate(zip(found, cases, strict=True)):
+        op = ops[at % 2]
+        ratios = ratio(each, ranks, rests[op], size, steps, bench.rate_gbps, op)
+        passed += each.result.duration_ns
+        sent = max(1.0, each.figure("roce.data_packets"))
+        told[op][0] += ratios
+        told[op][1].append(each.figure("ecn.marked_packets") / sent)
+        told[op][2].append(each.figure("pfc.xoff_frames"))
+        told[op][3].append(each.figure("drops.total"))
+        told[op][4].append(one)
+        if ratios:
+            series[op][passed] = ratios[0]
+    for op in ops:
+        ratios = told[op][0]
+        rows.append(
+            Row({"collective": op, "N": str(ranks), "message": size_text(size)},
+                {"JCT ratio": ratios,
+                 "standard deviation": [stdev(ratios)] if len(ratios) > 1 else [],
+                 "ECN ratio": told[op][1], "pause frames": told[op][2], "dropped": told[op][3]},
+                told[op][4])
+        )  # fmt: skip
+    return Outcome(
+        [Table("Sustained load", {
+            "JCT ratio": "times", "standard deviation": "times", "ECN ratio": "share",
+            "pause frames": "count", "dropped": "count"}, rows)],
+        "JCT ratio",
+        [Plot("JCT ratio over time", ("fabric time", "ns"), ("JCT ratio", "times"), series)],
+        deviations=(
+            f"{duration(passed)} of fabric time in {len(cases)} runs, not 24 hours: the simulator "
+            "is not one machine that ages. `closlab chaos --for 24h` is the soak on Mininet.",
+            "80 % of throughput is a job that rests for a quarter of its collective's own time.",
+        ),
+    )  # fmt: skip
