@@ -39,6 +39,7 @@ COMMANDS = (
     "chaos",
     "claims",
     "reproduce",
+    "bmwg",
     "list",
     "explain",
     "check",

@@ -51,6 +51,7 @@ ELSEWHERE = {
     "chaos": "tests/lab/test_chaos.py",
     "claims": "tests/lab/test_claims.py",
     "reproduce": "tests/lab/test_reproduce.py",
+    "bmwg": "tests/lab/test_bmwg.py",
     "check": "tests/lab/test_configs.py",
     "import": "tests/lab/test_import.py",
     "export": "tests/lab/test_export.py",

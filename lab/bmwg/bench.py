@@ -14,10 +14,12 @@ from lab.results.alone import Message
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from lab.scenario.translate import data_headers_bytes
+from params.quantity import size as size_text
 from traffic.endpoint import Recovery
 
 V = TypeVar("V")
 KB, MB, GB = 1000, 1000**2, 1000**3
+KIB, MIB = 1024, 1024**2
 
 DUT: Mapping[str, Any] = {
     "topology": {"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 4},
@@ -33,6 +35,14 @@ SECTIONS = (
     "overlay", "segments", "reroute_ns", "control",
 )  # fmt: skip
 """What of a scenario is the device; who sends what is for the test to say."""
+
+
+def in_words(size: int) -> str:
+    """A size as it is meant: in powers of two where it is one of them, else of ten."""
+    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit and not size % unit:
+            return f"{size // unit} {name}"
+    return size_text(size)
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,11 @@ class Bench:
     def scenario(self) -> Scenario:
         """The device with any traffic: to ask it what it is."""
         return catalogue.made(
-            {"name": "bmwg", **json.loads(json.dumps(self.device)), "traffic": {"kind": "all-pairs"}}
+            {
+                "name": "bmwg",
+                **json.loads(json.dumps(self.device)),
+                "traffic": {"kind": "all-pairs"},
+            }
         )
 
     @property

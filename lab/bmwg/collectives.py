@@ -40,7 +40,7 @@ def figures(found: Found, op: str, ranks: int, size: int, gbps: float) -> dict[s
     """What section 9 asks of a run."""
     took = iterations_ns(found)
     if not took or not found.is_whole:
-        return dict.fromkeys(UNITS, [])
+        return {name: [] for name in UNITS}
     crossed = {
         use.name: use.bytes for use in found.result.links if use.name.startswith("h")
     }  # what hosts sent into their ports, headers and all
@@ -78,7 +78,7 @@ def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int]], list[str]]:
     for size in SIZES:
         for ranks in RANKS:
             told = f"{size_text(size)} of {ranks} ranks"
-            if extent.is_quick and (size > MB or ranks > 16) or bench.is_small and ranks > 16:
+            if (extent.is_quick and (size > MB or ranks > 16)) or (bench.is_small and ranks > 16):
                 continue
             if sent_bytes(op, ranks, size) * repeat > extent.most_bytes:
                 left_out.append(told)

@@ -87,7 +87,9 @@ def synthetic(bench: Bench) -> Asks[Outcome]:
         [Table("Synthetic job", {"JCT ratio": "times", "whole JCT ratio": "times",
                                  "iteration": "ns", "roofline": "ns"}, rows)],
         "JCT ratio",
-        [Plot("JCT ratio by ranks", ("N", "count"), ("JCT ratio", "times"), series)] if rows else [],
+        [Plot("JCT ratio by ranks", ("N", "count"), ("JCT ratio", "times"), series)]
+        if rows
+        else [],
         left_out=[f"{left_out} of the (C, S, N) that the draft lists"] if left_out else (),
         deviations=(
             "C and S are divided by the same factor, so that the roofline keeps its proportions; "
@@ -123,17 +125,18 @@ def mlperf(bench: Bench) -> Asks[Outcome]:
         "parallelism": {"tensor": 4, "data": hosts // 4}, "batch": {"sequences": hosts},
         "node": {"gpus": 4}, "sharded_optimizer": True,
     }  # fmt: skip
-    cases = [
-        bench.case("10.2", training, lb={"policy": policy}) for policy in BALANCING.values()
-    ]
+    cases = [bench.case("10.2", training, lb={"policy": policy}) for policy in BALANCING.values()]
     found = yield cases
     rows = []
     for name, one, case in zip(BALANCING, found, cases, strict=True):
         took = [float(step.end_ns - step.start_ns) for step in one.result.steps or ()
                 if step.end_ns is not None]  # fmt: skip
         rows.append(
-            Row({"workload": "Llama 2 70B", "balancing": name},
-                {"step": took, "GPUs computing": _of(one.result.gpu_utilisation)}, [case])
+            Row(
+                {"workload": "Llama 2 70B", "balancing": name},
+                {"step": took, "GPUs computing": _of(one.result.gpu_utilisation)},
+                [case],
+            )
         )
     return Outcome(
         [Table("Training step", {"step": "ns", "GPUs computing": "share"}, rows)],
@@ -180,7 +183,7 @@ def tenants(bench: Bench) -> Asks[Outcome]:
         return bench.case("10.3", traffic, seed=seed, topology=topology, lb={"policy": "ecmp"})
 
     def row(shared: int) -> Asks[Row]:
-        seeds = range(1, extent.repeats(20, 3) + 1)
+        seeds = range(1, extent.repeats(20, 2) + 1)
         alone, both = [case(s, None) for s in seeds], [case(s, shared) for s in seeds]
         found = yield [*alone, *both]
         times = [_took(each, ours) for each in found]

@@ -72,7 +72,5 @@ class Outcome:
     def cases(self) -> list[Case]:
         """All its runs, each once."""
         return list(
-            dict.fromkeys(
-                case for table in self.tables for row in table.rows for case in row.cases
-            )
+            dict.fromkeys(case for table in self.tables for row in table.rows for case in row.cases)
         )

@@ -29,6 +29,7 @@ from lab.progress import Stages
 from lab.results.result import RESULT
 from lab.runs.child import run_in_child
 from lab.runs.run import INTERRUPTED, clear, run_quietly
+from lab.scenario.model import Scenario
 
 _INPUTS = "inputs.txt"
 
@@ -46,11 +47,8 @@ class Job:
     @cached_property
     def inputs(self) -> str:
         """What it follows from."""
-        program = b"".join(
-            path.read_bytes() for path in sorted(self.p4.rglob("*.p4"))
-        ) if self.p4 and self.p4.is_dir() else (
-            self.p4.read_bytes() if self.p4 and self.p4.is_file() else b""
-        )  # fmt: skip
+        sources = sorted(self.p4.rglob("*.p4")) if self.p4 else []
+        program = b"".join(path.read_bytes() for path in sources)
         said = self.engine, self.switch, self.case.keys, self.case.table
         return made_of(*said, program)
 
@@ -90,7 +88,7 @@ def run_job(job: Job) -> str:
     return ""
 
 
-def _laid_out(job: Job):  # type: ignore[no-untyped-def]  # Scenario, which only this needs
+def _laid_out(job: Job) -> Scenario:
     """Its folder, with what makes it again."""
     job.folder.mkdir(parents=True, exist_ok=True)
     clear(job.folder)
@@ -149,8 +147,7 @@ class Workshop:
         if missing:
             self._make(missing)
         return {
-            case: self._troubles.get(job.inputs) or Found(job.folder)
-            for case, job in jobs.items()
+            case: self._troubles.get(job.inputs) or Found(job.folder) for case, job in jobs.items()
         }
 
     def _make(self, missing: Sequence[Job]) -> None:
@@ -178,9 +175,9 @@ def carry_out(
     answers: dict[str, Sequence[Found] | None] = dict.fromkeys(tests)
     while answers:
         wanted: dict[str, Sequence[Case]] = {}
-        for name, found in answers.items():
+        for name, came in answers.items():
             try:
-                wanted[name] = tests[name].send(found)  # type: ignore[arg-type]  # None begins it
+                wanted[name] = tests[name].send(came)  # type: ignore[arg-type]  # None begins it
             except StopIteration as stop:
                 done[name] = stop.value
             except LabError as error:

@@ -115,7 +115,7 @@ def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
     extent = bench.extent
     repeat, size = extent.repeats(100, 10), (MB if extent.is_quick else 8 * MB)
     ranks = min(128, len(bench.scenario.fabric().hosts))
-    seeds = range(1, extent.repeats(20, 2) + 1)
+    seeds = range(1, extent.repeats(20, 1) + 1)
 
     def run(seed: int, **changes: Any) -> Case:
         return bench.case(
@@ -202,8 +202,8 @@ def soak(bench: Bench) -> Asks[Outcome]:
         for at, op in enumerate(ops * (rounds // 2 or 1))
     ]
     found = yield cases
-    rows, series = [], {op: {} for op in ops}  # type: dict[str, dict[float, float]]
-    rows, series = [], {op: {} for op in ops}
+    rows: list[Row] = []
+    series: dict[str, dict[float, float]] = {op: {} for op in ops}
     passed = 0.0
     told: dict[str, list[list[Any]]] = {op: [[], [], [], [], []] for op in ops}
     for at, (each, one) in enumerate(zip(found, cases, strict=True)):

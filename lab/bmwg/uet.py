@@ -7,14 +7,13 @@ from statistics import fmean
 from typing import Any
 
 from lab.bmwg.balancing import BALANCE, balance, elephants, goodput_gbps
-from lab.bmwg.bench import KB, MB, Bench
-from lab.bmwg.case import Asks, Case, Found, together
+from lab.bmwg.bench import KB, KIB, MB, MIB, Bench, in_words
+from lab.bmwg.case import Asks, Found, together
 from lab.bmwg.collectives import case as collective_case
 from lab.bmwg.collectives import figures
 from lab.bmwg.congestion import CONVERGENCE, convergence, incast
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
 from lab.bmwg.rdma import Offer, aggregate_gbps, search
-from params.quantity import size as size_text
 from traffic.measures import percentile
 
 _SERVICES: Mapping[str, tuple[tuple[tuple[str, Any], ...], str]] = {
@@ -41,7 +40,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
     cells = [
         (name, Offer(size, count, is_both, transport, lb, "6.1"))
         for name, (transport, lb) in _SERVICES.items()
-        for size in extent.some((MB, 4 * MB), (MB,))
+        for size in extent.some((MIB, 4 * MIB), (MIB,))
         for count in extent.some((1, 4, 16, 32), (4,))
         for is_both in extent.some((False, True), (False,))
     ]
@@ -53,7 +52,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
         line = bench.rate_gbps * len(offer.pairs(hosts))
         rows.append(
             Row(
-                {"service": name, "message": size_text(offer.size), "PDCs or QPs": str(offer.qps),
+                {"service": name, "message": in_words(offer.size), "PDCs or QPs": str(offer.qps),
                  "direction": "both" if offer.is_both_ways else "one"},
                 {"rate sustained": [each.share], "aggregate goodput": [got],
                  "efficiency": [got / line]},
@@ -75,7 +74,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
 
 def latency(bench: Bench) -> Asks[Outcome]:
     """First and later messages of a PDC, in an idle fabric."""
-    sizes = bench.extent.some((64, 4 * KB, 64 * KB, MB), (64, 64 * KB))
+    sizes = bench.extent.some((64, 4 * KIB, 64 * KIB, MIB), (64, 64 * KIB))
     count = 1000 if not bench.extent.is_quick else 100
 
     def row(name: str, size: int) -> Asks[Row]:
@@ -86,12 +85,12 @@ def latency(bench: Bench) -> Asks[Outcome]:
             {"kind": "flows", "messages": count, "rest_ns": "5us",
              "flows": [{"src": "h1", "dst": f"h{half}", "bytes": size}]},
             transport={"queue_pairs": 1, **dict(transport)},
-            **({"lb": {"policy": lb}} if lb else {}),
+            lb={"policy": lb} if lb else {},
         )  # fmt: skip
         (found,) = yield [one]
         times = [float(flow.fct_ns) for flow in found.flows if flow.fct_ns is not None]
         return Row(
-            {"service": name, "message": size_text(size), "load": "idle"},
+            {"service": name, "message": in_words(size), "load": "idle"},
             {"first message": times[:1], "P50": [percentile(times[1:], 50)],
              "P99": [percentile(times[1:], 99)], "max": [max(times[1:])]},
             [one],
@@ -154,7 +153,7 @@ def spray(bench: Bench) -> Asks[Outcome]:
 
 def congestion(bench: Bench) -> Asks[Outcome]:
     """Incast and convergence of NSCC beside DCQCN, with PFC and without."""
-    ratios = bench.extent.some((2, 4, 8, 16, 32, 64), (4, 8))
+    ratios = bench.extent.some((2, 4, 8, 16, 32, 64), (8,))
     tried: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         "UET NSCC, no PFC": (_NSCC, {"pfc": {"enabled": False}}),
         "UET NSCC, trimming, no PFC": (
@@ -304,14 +303,12 @@ def _credit(bench: Bench) -> Asks[list[Row]]:
              for n in range(senders)]  # fmt: skip
     victim = {"src": f"h{last - 1}", "dst": "h2", "bytes": MB}
     tried = {"PFC": {"cbfc": False}, "CBFC": {"cbfc": True}}
-    cases: list[Case] = []
-    for link in tried.values():
-        for traffic in ([*flows, victim], [victim]):
-            cases.append(
-                bench.case("6.5", {"kind": "flows", "flows": traffic}, topology=topology, link=link,
-                           buffer={"bytes": 8 * MB}, pfc={"enabled": True},
-                           transport={"cc": "none"})
-            )  # fmt: skip
+    cases = [
+        bench.case("6.5", {"kind": "flows", "flows": traffic}, topology=topology, link=link,
+                   buffer={"bytes": 8 * MB}, pfc={"enabled": True}, transport={"cc": "none"})
+        for link in tried.values()
+        for traffic in ([*flows, victim], [victim])
+    ]  # fmt: skip
     found = yield cases
     rows = []
     for at, name in enumerate(tried):
@@ -326,7 +323,7 @@ def _credit(bench: Bench) -> Asks[list[Row]]:
                  "pause frames": [both.figure("pfc.xoff_frames")],
                  "links held up": [float(len(held))],
                  "waited": [float(credits.waited_ns if credits else both.result.pfc.paused_ns)],
-                 "throughput by line rate": [goodput_gbps(both) / bench.rate_gbps]},
+                 "throughput by line rate": [goodput_gbps(both, "h1") / bench.rate_gbps]},
                 cases[2 * at : 2 * at + 2])
         )  # fmt: skip
     return rows
@@ -374,7 +371,7 @@ def collectives(bench: Bench) -> Asks[Outcome]:
         }
         means = [fmean(values) if values else 0.0 for values in bus.values()]
         gain = [means[0] / means[-1] - 1] if means[-1] else []
-        return Row({"collective": op, "message": size_text(size), "N": str(ranks)},
+        return Row({"collective": op, "message": in_words(size), "N": str(ranks)},
                    {**bus, "RUD to RoCEv2": gain}, cases)  # fmt: skip
 
     rows = yield from together([row(*cell) for cell in cells])
@@ -403,11 +400,14 @@ def pdcs(bench: Bench) -> Asks[Outcome]:
             {"kind": "flows", "flows": [
                 {"src": "h1", "dst": f"h{half}", "bytes": size // count} for _ in range(count)]},
             transport={"queue_pairs": count, **dict(transport)},
-            **({"lb": {"policy": lb}} if lb else {}),
+            lb={"policy": lb} if lb else {},
         )  # fmt: skip
         (found,) = yield [one]
-        return Row({"service": name, "PDCs or QPs": str(count)},
-                   {"throughput by line rate": [goodput_gbps(found) / bench.rate_gbps]}, [one])
+        return Row(
+            {"service": name, "PDCs or QPs": str(count)},
+            {"throughput by line rate": [goodput_gbps(found) / bench.rate_gbps]},
+            [one],
+        )
 
     rows = yield from together([
         row(name, count) for name in ("UET RUD", "RoCEv2 RC") for count in counts
