@@ -26,6 +26,7 @@ ROOMS = {
     "lab.sonic": {"controller", "topologies", "traffic"},
     "lab.claims": {"traffic"},
     "lab.reproduce": {"traffic"},
+    "lab.bmwg": {"topologies", "traffic"},
     "course": {"compiler", "switch", "traffic"},
     "views.live": {"controller", "topologies", "traffic"},
     "views.playground": {"switch"},

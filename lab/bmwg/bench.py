@@ -32,7 +32,7 @@ DUT: Mapping[str, Any] = {
 """Without a scenario of somebody's own: 400 Gb/s, without oversubscription."""
 SECTIONS = (
     "topology", "link", "buffer", "trim", "pfc", "ecn", "classes", "schedule", "lb", "transport",
-    "overlay", "segments", "reroute_ns", "control",
+    "overlay", "segments", "loss", "reroute_ns", "control",
 )  # fmt: skip
 """What of a scenario is the device; who sends what is for the test to say."""
 
@@ -76,6 +76,14 @@ class Bench:
     @classmethod
     def of(cls, scenario: str | None, changes: Sequence[str], **settings: Any) -> Bench:
         """With the device that a scenario describes, or the lab's own, and changes to it."""
+        for change in changes:
+            root = change.partition("=")[0].partition(".")[0]
+            if root not in SECTIONS:
+                raise RunError(
+                    f"--set {change}: '{root}' is not of the device under test",
+                    "Tests say what is sent, and what fails when; the device is "
+                    f"{', '.join(SECTIONS)}.",
+                )
         own = {"name": "bmwg", **DUT, "traffic": {"kind": "all-pairs"}}
         chosen = (
             catalogue.load(scenario, tuple(changes))

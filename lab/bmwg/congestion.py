@@ -51,8 +51,9 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
         bench.case(
             "7.1",
             {"kind": "flows", "flows": [
-                {"src": src, "dst": "h1", "bytes": 4 * threshold} for src in _others(bench, 2)]},
+                {"src": src, "dst": "h1", "bytes": 4 * threshold} for src in _others(bench)]},
             seed=seed, series_ns=200,
+            topology=bench.grown(max(3, len(bench.scenario.fabric().hosts))),
             buffer={"bytes": 64 * MB, "alpha": 1}, pfc={"enabled": True},
             ecn={"enabled": True, "kmin": threshold, "kmax": 2 * threshold, "pmax": _PMAX},
             transport={"cc": "none", "window": 1 << 20},
@@ -68,7 +69,7 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
     pooled: list[tuple[float, int, int]] = []
     width = threshold / _BINS
     for each in found:
-        samples = queue_samples(each, "leaf1>h1")
+        samples = queue_samples(each, _towards(each, "h1"))
         pooled += samples
         shares = marking(samples, width)
         ramp = {q: s for q, s in shares.items() if threshold < q < 2 * threshold}
@@ -87,10 +88,10 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
     return Row({"T": size_text(threshold)}, told, cases), shown
 
 
-def _others(bench: Bench, count: int) -> list[str]:
-    """The last hosts: none of them is h1, nor at its leaf where there are others."""
-    hosts = bench.scenario.fabric().hosts
-    return [host.name for host in hosts[-count:]]
+def _others(bench: Bench) -> list[str]:
+    """The last two hosts of three at least: at another leaf than h1 where there is one."""
+    last = max(3, len(bench.scenario.fabric().hosts))
+    return [f"h{last - 1}", f"h{last}"]
 
 
 def queue_samples(found: Found, link: str) -> list[tuple[float, int, int]]:
@@ -265,6 +266,11 @@ def convergence(bench: Bench, section: str, m: int, name: str, **changes: Any) -
         told["pause frames"].append(one.figure("pfc.xoff_frames"))
         told["dropped"].append(one.figure("drops.total"))
     return Row({"M": str(m), "transport": name}, told, cases)
+
+
+def _towards(found: Found, host: str) -> str:
+    """The direction by which a host receives."""
+    return next(use.name for use in found.result.links if use.name.endswith(f">{host}"))
 
 
 def _port(found: Found, host: str) -> str:

@@ -66,6 +66,11 @@ def _body(made: Made, title: str, out: Path) -> Iterator[str]:
     hosts = {name: _said(value) for name, value in host_configuration(bench).items()}
     yield page.table(("parameter", "here"), list(hosts.items()), "texts")
     yield page.heading(2, "5. Test results")
+    yield page.paragraph(
+        "A figure is the mean of its trials; what stands behind \N{PLUS-MINUS SIGN} is their "
+        "coefficient of variation, the standard deviation as a share of that mean.",
+        "about",
+    )
     chapter = 0
     for test, outcome in made.done.items():
         if test.chapter != chapter:
@@ -168,7 +173,7 @@ def _cell(row: Row, figure: str, unit: str) -> str:
         return "\N{EN DASH}"
     told = KINDS[unit].text(mean)
     return f"{told} \N{PLUS-MINUS SIGN} {percent(abs(apart))}" if apart and abs(
-        apart) >= 0.0005 else told  # fmt: skip
+        apart) >= 0.001 else told  # fmt: skip
 
 
 def _drawn(plot: Plot) -> Drawing | None:

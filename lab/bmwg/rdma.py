@@ -11,6 +11,7 @@ from lab.bmwg.arithmetic import slope
 from lab.bmwg.bench import KIB, MB, MIB, Bench, in_words
 from lab.bmwg.case import Asks, Case, Found, together
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
+from params.quantity import plural
 from traffic.measures import percentile
 
 SUSTAINED = 0.99  # of what is offered: the least that a rate must deliver to count
@@ -60,9 +61,23 @@ class Offer:
 
 
 def messages_of(bench: Bench, size: int, qps: int) -> int:
-    """How many each pair sends in a trial: enough bytes, and each queue pair some."""
+    """How many each pair sends in a trial: enough bytes, and enough of every queue pair."""
     wanted = (1 if bench.extent.is_quick else 16) * MB
-    return max(16, 2 * qps, min(2000, wanted // size))
+    return max(16, 8 * qps, min(2000, wanted // size))
+
+
+def fitting(bench: Bench, offers: Sequence[Offer]) -> tuple[list[Offer], list[str]]:
+    """Those whose trials may be run, and what is left out, in words."""
+    hosts = len(bench.scenario.fabric().hosts)
+    run, left_out = [], []
+    for offer in offers:
+        sent = messages_of(bench, offer.size, offer.qps) * offer.size * len(offer.pairs(hosts))
+        if sent <= bench.extent.most_bytes:
+            run.append(offer)
+        else:
+            left_out.append(f"{in_words(offer.size)} by {offer.qps} queue pairs")
+    told = ", ".join(dict.fromkeys(left_out))
+    return run, [f"what sends more than --most in a trial: {told}"] if left_out else []
 
 
 def delivered(found: Found) -> dict[tuple[str, str], float]:
@@ -135,13 +150,16 @@ def aggregate_gbps(found: Found) -> float:
 def throughput(bench: Bench) -> Asks[Outcome]:
     """The largest rate without loss, by message size and queue pairs."""
     extent = bench.extent
-    cells = [
-        Offer(size, qps, is_both_ways)
-        for size in extent.some(_SIZES, (64, 4 * KIB, MIB))
-        for qps in extent.some(_QPS, (1, 16))
-        for is_both_ways in (False, True)
-        if not extent.is_quick or not is_both_ways or (size, qps) == (4 * KIB, 16)
-    ]
+    cells, left_out = fitting(
+        bench,
+        [
+            Offer(size, qps, is_both_ways)
+            for size in extent.some(_SIZES, (64, 4 * KIB, 64 * KIB))
+            for qps in extent.some(_QPS, (1, 16))
+            for is_both_ways in (False, True)
+            if not extent.is_quick or not is_both_ways or (size, qps) == (4 * KIB, 16)
+        ],
+    )
     seeds = range(1, extent.repeats(3, 1) + 1)
     sought = yield from together([search(bench, cell, seed) for cell in cells for seed in seeds])
     by_cell = [sought[at : at + len(seeds)] for at in range(0, len(sought), len(seeds))]
@@ -168,7 +186,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
             )
         )
     told = {
-        f"{qps} QPs": {
+        plural(qps, "QP"): {
             float(cell.size): row.mean("efficiency") or 0.0
             for cell, row in zip(cells, rows, strict=True)
             if cell.qps == qps and not cell.is_both_ways
@@ -184,10 +202,11 @@ def throughput(bench: Bench) -> Asks[Outcome]:
               is_log=True)],
         deviations=(
             "A trial lasts as long as its messages take (1 MB a pair in a quick run, 16 MB else, "
-            "16 messages at least), not 60 s.",
+            "and at least 16 of a pair and 8 of a queue pair), not 60 s.",
             "A rate counts as sustained where nothing is lost or sent again and every pair "
             "delivers 99 % of what it is offered: messages do not come ever later.",
         ),
+        left_out=left_out,
     )  # fmt: skip
 
 
@@ -200,28 +219,29 @@ def latency(bench: Bench) -> Asks[Outcome]:
     sizes = extent.some(_SIZES, (64, 4 * KIB))
     seeds = range(1, extent.repeats(20, 3) + 1)
     done = yield from together([_latency(bench, size, seeds) for size in sizes])
-    rows = [row for rows in done for row in rows]
+    rows = [row for pair, _ in done for row in pair]
     factors = [
-        Row({"message": in_words(size)},
+        Row(
+            {"message": in_words(size)},
             {"increase": [(busy.mean("P50") or 0.0) / (idle.mean("P50") or 1.0)]},
-            [*idle.cases, *busy.cases])
-        for size, (idle, busy) in zip(sizes, done, strict=True)
-    ]  # fmt: skip
-    units = dict.fromkeys(
-        ("min", "mean", "P50", "P95", "P99", "P99.9", "max", "round trip P50"), "ns"
-    )
-    pooled = {row.of["load"] + ", " + row.of["message"]: row for row in rows}
-    cdf = {
-        name: {row.mean(figure) or 0.0: share for figure, share in _SHARES.items()}
-        for name, row in pooled.items()
-        if row.of["message"] == in_words(4 * KIB)
-    }
+            [*idle.cases, *busy.cases],
+        )
+        for size, ((idle, busy), _) in zip(sizes, done, strict=True)
+    ]
+    names = ("min", "mean", *_SHARES, "P99 by run", "round trip P50")
+    shown = done[min(1, len(done) - 1)]
     return Outcome(
-        [Table("One-way latency", {"samples": "count", **units}, rows),
-         Table("Loaded by unloaded", {"increase": "times"}, factors)],
-        "P99",
-        [Plot("Latency of 4 KB messages, cumulative", ("one-way latency", "ns"),
-              ("share of messages", "share"), cdf)],
+        [
+            Table("One-way latency", {"samples": "count", **dict.fromkeys(names, "ns")}, rows),
+            Table("Loaded by unloaded", {"increase": "times"}, factors),
+        ],
+        "P99 by run",
+        [
+            Plot(
+                f"Latency of {shown[0][0].of['message']} messages, cumulative",
+                ("one-way latency", "ns"), ("share of messages", "share"), shown[1],
+            )
+        ],
         deviations=(
             "Every message of the second half of the stream is a sample, instead of one tagged "
             "frame at 60 s of 120 s, which cannot come to 10,000 samples.",
@@ -234,29 +254,44 @@ def latency(bench: Bench) -> Asks[Outcome]:
 
 
 _SHARES = {"P50": 0.5, "P95": 0.95, "P99": 0.99, "P99.9": 0.999, "max": 1.0}
+Curves = dict[str, dict[float, float]]
 
 
-def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[Row, Row]]:
-    """An idle and a loaded row."""
+def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[tuple[Row, Row], Curves]]:
+    """An idle and a loaded row, and the cumulative distribution of each."""
     offer = Offer(size)
     sought = yield from search(bench, offer)
     count = min(2000, messages_of(bench, size, 1)) if bench.extent.is_quick else 10_000
+    flow = {"src": "h1", "dst": _partner(bench), "bytes": size}
     alone = [
-        bench.case("5.2", {"kind": "flows", "messages": count,
-                           "flows": [{"src": "h1", "dst": _partner(bench), "bytes": size}]},
-                   seed=seed, transport={"queue_pairs": 1})
+        bench.case(
+            "5.2", {"kind": "flows", "messages": count, "flows": [flow]},
+            seed=seed, transport={"queue_pairs": 1},
+        )
         for seed in seeds
     ]  # fmt: skip
     busy = [offer.case(bench, sought.share or 1 / 64, seed) for seed in seeds]
     found = yield [*alone, *busy]
     idle, loaded = found[: len(seeds)], found[len(seeds) :]
     trips = [percentile(trips, 50) for each in idle if (trips := _trips(each))]
+    times = {"idle": [_late(each) for each in idle],
+             "at throughput": [_late(each) for each in loaded]}  # fmt: skip
+    told = {name: statistics_of(runs) for name, runs in times.items()}
+    told["idle"]["round trip P50"] = trips
+    message = in_words(size)
     return (
-        Row({"message": in_words(size), "load": "idle"},
-            {**_statistics([_late(each) for each in idle]), "round trip P50": trips}, alone),
-        Row({"message": in_words(size), "load": "at throughput"},
-            _statistics([_late(each) for each in loaded]), busy),
-    )  # fmt: skip
+        (
+            Row({"message": message, "load": "idle"}, told["idle"], alone),
+            Row({"message": message, "load": "at throughput"}, told["at throughput"], busy),
+        ),
+        {name: _curve([time for run in runs for time in run]) for name, runs in times.items()},
+    )
+
+
+def _curve(times: Sequence[int]) -> dict[float, float]:
+    """Which share of messages took no longer."""
+    shares = [0.01, *(number / 20 for number in range(1, 20)), 0.99, 0.999, 1.0]
+    return {float(percentile(times, 100 * share)): share for share in shares} if times else {}
 
 
 def _partner(bench: Bench) -> str:
@@ -276,14 +311,16 @@ def _trips(found: Found) -> list[int]:
     return [after - before for before, after in pairwise(posts)]
 
 
-def _statistics(runs: Sequence[Sequence[int]]) -> dict[str, list[float]]:
-    """The pooled distribution's figures first would hide what differs between runs: so each is
-    told of every run, and of all runs together as ``samples`` many."""
-    told: dict[str, list[float]] = {"samples": [float(sum(map(len, runs)))]}
-    told["min"] = [float(min(run)) for run in runs if run]
-    told["mean"] = [sum(run) / len(run) for run in runs if run]
-    for name, share in _SHARES.items():
-        told[name] = [float(percentile(run, 100 * share)) for run in runs if run]
+def statistics_of(runs: Sequence[Sequence[int]]) -> dict[str, list[float]]:
+    """Of all runs' samples as one; and P99 of each run, to tell how far they differ."""
+    pooled = [time for run in runs for time in run]
+    told: dict[str, list[float]] = {"samples": [float(len(pooled))]}
+    if pooled:
+        told["min"] = [float(min(pooled))]
+        told["mean"] = [sum(pooled) / len(pooled)]
+        for name, share in _SHARES.items():
+            told[name] = [float(percentile(pooled, 100 * share))]
+    told["P99 by run"] = [float(percentile(run, 99)) for run in runs if run]
     return told
 
 

@@ -48,6 +48,14 @@ class Made:
                 continue
             for said in outcome.anomalies:
                 yield f"{test.section}: {said}"
+            if self.bench.engine == "sim":
+                continue  # whose clock waits for everybody
+            doubted = self.workshop.doubted(outcome.cases)
+            if doubted:
+                yield (
+                    f"{test.section}: {doubted} of {len(outcome.cases)} runs say of themselves "
+                    "that the machine could not keep up: their times are not to be trusted"
+                )
 
 
 def content(made: Made) -> dict[str, Any]:
@@ -147,7 +155,7 @@ def structure(bench: Bench) -> dict[str, Any]:
         "tiers": tiers,
         "worst hops": 2 * tiers - 1,
         "equal-cost paths": ups // len(leaves) if is_two_tier and leaves else None,
-        "bisection_gbps": ups * float(rate) / 2 if is_two_tier else None,
+        "bisection bandwidth, Gb/s": ups * float(rate) / 2 if is_two_tier else None,
         "oversubscription": host_gbps / (ups * float(rate)) if is_two_tier and ups else None,
     }
 

@@ -150,6 +150,11 @@ class Workshop:
             case: self._troubles.get(job.inputs) or Found(job.folder) for case, job in jobs.items()
         }
 
+    def doubted(self, cases: Sequence[Case]) -> int:
+        """How many runs are not to be trusted, by their own word."""
+        found = (Found(self.job(case).folder).result.fidelity for case in cases)
+        return sum(not fidelity.ok for fidelity in found)
+
     def _make(self, missing: Sequence[Job]) -> None:
         if self.bench.engine == "sim":
             for job, trouble in in_parallel(run_job, missing, self.processes, self.stages):

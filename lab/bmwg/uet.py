@@ -13,7 +13,7 @@ from lab.bmwg.collectives import case as collective_case
 from lab.bmwg.collectives import figures
 from lab.bmwg.congestion import CONVERGENCE, convergence, incast
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
-from lab.bmwg.rdma import Offer, aggregate_gbps, search
+from lab.bmwg.rdma import Offer, aggregate_gbps, fitting, search
 from traffic.measures import percentile
 
 _SERVICES: Mapping[str, tuple[tuple[tuple[str, Any], ...], str]] = {
@@ -37,22 +37,27 @@ _DCQCN = {"kind": "roce", "cc": "dcqcn"}
 def throughput(bench: Bench) -> Asks[Outcome]:
     """The binary search of section 5.1, by service."""
     extent = bench.extent
-    cells = [
-        (name, Offer(size, count, is_both, transport, lb, "6.1"))
-        for name, (transport, lb) in _SERVICES.items()
-        for size in extent.some((MIB, 4 * MIB), (MIB,))
-        for count in extent.some((1, 4, 16, 32), (4,))
-        for is_both in extent.some((False, True), (False,))
-    ]
-    sought = yield from together([search(bench, offer) for _, offer in cells])
+    services = {transport: name for name, (transport, _) in _SERVICES.items()}
+    offers, left_out = fitting(
+        bench,
+        [
+            Offer(size, count, is_both, transport, lb, "6.1")
+            for transport, lb in _SERVICES.values()
+            for size in extent.some((MIB, 4 * MIB), (256 * KIB,))
+            for count in extent.some((1, 4, 16, 32), (4,))
+            for is_both in extent.some((False, True), (False,))
+        ],
+    )
+    sought = yield from together([search(bench, offer) for offer in offers])
     hosts = len(bench.scenario.fabric().hosts)
     rows = []
-    for (name, offer), each in zip(cells, sought, strict=True):
+    for offer, each in zip(offers, sought, strict=True):
         got = aggregate_gbps(each.found) if each.found else 0.0
         line = bench.rate_gbps * len(offer.pairs(hosts))
         rows.append(
             Row(
-                {"service": name, "message": in_words(offer.size), "PDCs or QPs": str(offer.qps),
+                {"service": services[offer.transport], "message": in_words(offer.size),
+                 "PDCs or QPs": str(offer.qps),
                  "direction": "both" if offer.is_both_ways else "one"},
                 {"rate sustained": [each.share], "aggregate goodput": [got],
                  "efficiency": [got / line]},
@@ -63,7 +68,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
         [Table("Throughput by service", {
             "rate sustained": "share", "aggregate goodput": "gbps", "efficiency": "share"}, rows)],
         "aggregate goodput",
-        left_out=(_NOT_THERE,
+        left_out=(*left_out, _NOT_THERE,
                   "connection set-up of RoCEv2: queue pairs are there when a run begins"),
         deviations=(_ROD, "Efficiency is payload by line rate, as the template's column says."),
     )  # fmt: skip

@@ -83,14 +83,15 @@ def throughput(runs: list[Kept], _of: dict[str, str]) -> Figures:
 
 
 def latency(runs: list[Kept], _of: dict[str, str]) -> Figures:
-    told: Figures = {"P50": [], "max": [], "min": []}
+    pooled, last = [], []
     for run in runs:
         middle = max(f[3] for f in run.flows) / 2
         times = sorted(f[4] - f[3] for f in run.flows if f[3] >= middle)
-        told["P50"].append(times[(len(times) + 1) // 2 - 1])
-        told["min"].append(times[0])
-        told["max"].append(times[-1])
-    return told
+        last.append(times[-(-99 * len(times) // 100) - 1])
+        pooled += times
+    pooled.sort()
+    return {"P50": [pooled[(len(pooled) + 1) // 2 - 1]], "min": pooled[:1], "max": pooled[-1:],
+            "samples": [len(pooled)], "P99 by run": last}  # fmt: skip
 
 
 def bursts(runs: list[Kept], of: dict[str, str]) -> Figures:

@@ -80,7 +80,7 @@ def test_figures_of_each_kind_are_those_of_the_runs(workshop: Workshop) -> None:
         return Row({}, congestion.pauses(bench, found), cases)
 
     def idle_or_loaded(which: int) -> Asks[Row]:
-        rows = yield from rdma._latency(bench, 4 * KIB, seeds)
+        rows, _ = yield from rdma._latency(bench, 4 * KIB, seeds)
         return rows[which]
 
     def reduced() -> Asks[Row]:
@@ -250,6 +250,7 @@ def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
         (("--most", "much"), "is no size"),
         (("--dut", "nowhere"), "there is no scenario"),
         (("--set", "topology.leaf=2"), "leaf"),
+        (("--set", "traffic.bytes=1MB"), "is not of the device under test"),
         (("--switch", "bmv2"), "own"),
         (("--compare", "nowhere"), "takes two reports"),
         (("--compare", "nowhere", "--compare", "nowhere"), "nowhere"),
