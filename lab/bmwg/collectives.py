@@ -36,6 +36,13 @@ def sent_bytes(op: str, ranks: int, size: int) -> int:
     return round(size * (2 if op == "all-reduce" else 1) * ranks)
 
 
+def fitted(bench: Bench, op: str, ranks: int, size: int, repeat: int) -> int:
+    """A message so many times halved that all iterations send no more than a run may."""
+    while size > ranks and sent_bytes(op, ranks, size) * repeat > bench.extent.most_bytes:
+        size //= 2
+    return size
+
+
 def figures(found: Found, op: str, ranks: int, size: int, gbps: float) -> dict[str, list[float]]:
     """What section 9 asks of a run."""
     took = iterations_ns(found)

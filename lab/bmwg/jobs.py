@@ -8,7 +8,7 @@ from typing import Any
 from lab.bmwg.arithmetic import ALGO_FACTORS, roofline_ns
 from lab.bmwg.bench import GB, MB, Bench
 from lab.bmwg.case import Asks, Case, Found, together
-from lab.bmwg.collectives import BALANCING, sent_bytes
+from lab.bmwg.collectives import BALANCING, fitted, sent_bytes
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
 from params.quantity import duration
 from params.quantity import size as size_text
@@ -159,7 +159,7 @@ def _of(value: float | None) -> list[float]:
 def tenants(bench: Bench) -> Asks[Outcome]:
     """Two jobs, of which one leaf in four, two or three is the same: each has half its hosts."""
     extent = bench.extent
-    repeat, size = extent.repeats(100, 5), (MB if extent.is_quick else 16 * MB)
+    repeat = extent.repeats(100, 5)
     topology = bench.fabric(0, 8)
     each = int(topology.get("hosts_per_leaf", 2)) if topology else 0
     if topology is None or topology.get("kind") != "leaf-spine" or each < 2:
@@ -171,6 +171,8 @@ def tenants(bench: Bench) -> Asks[Outcome]:
 
     half = each // 2
     ours = ranks(range(4), range(half))
+    wanted = MB if extent.is_quick else 16 * MB
+    size = fitted(bench, "all-reduce", 2 * len(ours), wanted, repeat)
 
     def job(hosts: Sequence[str]) -> dict[str, Any]:
         return {"kind": "collective", "op": "all-reduce", "algorithm": "ring", "bytes": size,

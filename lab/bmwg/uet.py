@@ -10,7 +10,7 @@ from lab.bmwg.balancing import BALANCE, balance, elephants, goodput_gbps
 from lab.bmwg.bench import KB, KIB, MB, MIB, Bench, in_words
 from lab.bmwg.case import Asks, Found, together
 from lab.bmwg.collectives import case as collective_case
-from lab.bmwg.collectives import figures
+from lab.bmwg.collectives import figures, fitted
 from lab.bmwg.congestion import CONVERGENCE, convergence, incast
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
 from lab.bmwg.rdma import Offer, aggregate_gbps, fitting, search
@@ -357,11 +357,10 @@ def collectives(bench: Bench) -> Asks[Outcome]:
         "RoCEv2 RC": ({"kind": "roce"}, "ecmp"),
     }
     cells = [
-        (op, size, ranks)
+        (op, fitted(bench, op, ranks, MB if extent.is_quick else 64 * MB, repeat), ranks)
         for op in ("all-reduce", "all-to-all", "all-gather")
-        for size, ranks in extent.some(((64 * MB, 16), (64 * MB, 64)), ((MB, 16),))
-        if 2 * size * ranks * repeat <= 4 * extent.most_bytes
-    ] or [("all-reduce", MB, 16), ("all-to-all", MB, 16), ("all-gather", MB, 16)]
+        for ranks in extent.some((16, 64), (16,))
+    ]
 
     def row(op: str, size: int, ranks: int) -> Asks[Row]:
         cases = [
