@@ -142,7 +142,7 @@ def _test(made: Made, test: Test, outcome: Outcome | LabError) -> Iterator[str]:
             yield page.paragraph(table.title, "about")
         yield _table(table)
     if shown:
-        yield page.grid(shown, level=4)
+        yield page.grid(shown)
     said = [*outcome.deviations, *(f"Not run: {each}." for each in outcome.left_out)]
     if said:
         yield page.folded("Deviations from the draft", page.listing(said))

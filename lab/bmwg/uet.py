@@ -227,7 +227,7 @@ def links(bench: Bench) -> Asks[Outcome]:
             Table("Trimming under 2:1", {
                 "message P50": "ns", "message P99": "ns", "cut": "count", "bytes cut off": "bytes",
                 "dropped": "count", "sent again": "count"}, trimming),
-            Table("Credits or pauses, 32:1", {
+            Table(f"Credits or pauses, {_incast_of(bench)}:1", {
                 "victim's throughput": "share", "victim held up": "times", "pause frames": "count",
                 "links held up": "count", "waited": "ns", "throughput by line rate": "share"},
                 credit),
@@ -299,8 +299,13 @@ def _trimming(bench: Bench) -> Asks[list[Row]]:
     return rows
 
 
+def _incast_of(bench: Bench) -> int:
+    """How many send to one: the draft's 32, or fewer."""
+    return 8 if bench.extent.is_quick else 32
+
+
 def _credit(bench: Bench) -> Asks[list[Row]]:
-    senders = 8 if bench.extent.is_quick else 32
+    senders = _incast_of(bench)
     topology = bench.grown(senders + 3)
     last = senders + 3
     # The victim goes from the last of the incast's senders' leaves to a host of its own.

@@ -121,7 +121,7 @@ border:1px solid var(--faint);border-radius:4px;list-style:none}
 .parts details[open]{order:1;flex-basis:100%}
 .parts details[open] summary{font-weight:700;width:max-content}
 svg [data-part]{cursor:pointer}
-.about+.grid{margin-top:.8rem}
+.about+.grid,.scroll+.grid,h3+.scroll{margin-top:.8rem}
 footer{font-size:.85rem;margin-top:2.2rem}
 .again{color:var(--faint);font-size:.85rem}
 @media(max-width:600px){.moments .steps{flex-wrap:wrap}
