@@ -207,7 +207,8 @@ def failover(runs: list[Kept], _of: dict[str, str]) -> Figures:
             for a, b in zip([{"dropped": 0}, *notes], notes, strict=False)
             if b["dropped"] > a["dropped"]
         )
-        told["loss lasts"].append(grew[-1] - grew[0])
+        assert bool(grew) == bool(after.result["drops"]["total"])
+        told["loss lasts"].append(grew[-1] - grew[0] if grew else 0)
     return dict(told)
 
 

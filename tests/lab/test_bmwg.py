@@ -96,7 +96,7 @@ def test_figures_of_each_kind_are_those_of_the_runs(workshop: Workshop) -> None:
         "pfc": paused(),
         "ecmp": balancing._measured(bench, {}, balanced),
         "allreduce": reduced(),
-        "failover": scale._fails(bench, "leaf uplink", "ECMP"),
+        "failover": scale._fails(bench, "leaf uplink", "spray"),
         "dcqcn": congestion.convergence(bench, "7.3", 2, "", transport={"cc": "dcqcn"}),
     }
     rows = carry_out(asked, workshop)  # type: ignore[arg-type]
