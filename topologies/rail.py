@@ -4,17 +4,34 @@ Every server has as many GPUs as there are rails, each with a port of its own, a
 server is cabled to leaf *r* (of its pod): GPUs of equal rank are one switch apart, wherever they
 are. Spines join the leaves. A GPU is a host here; hosts are counted server by server, so that
 h1 to h8 are the first server's where there are eight rails.
+
+GPUs of a server may be joined by a switch of their own, as NVLink does it: a leaf, counted on from
+those of the rails. A GPU's first port leads there and its second to its rail, so that a connection
+inside a server stays there, and all others take the rails.
 """
 
 from __future__ import annotations
 
-from topologies.fabric import MAX_HOSTS_PER_LEAF, MAX_LEAVES, Fabric, Node, NodeKind, TopologyError
+from topologies.fabric import (
+    MAX_HOSTS_PER_LEAF,
+    MAX_LEAVES,
+    Fabric,
+    Node,
+    NodeKind,
+    Speed,
+    TopologyError,
+)
 
 MAX_SPINES = 64  # a group of equal ways holds as many
 
 
-def rail(servers: int, rails: int, spines: int, pods: int = 1) -> Fabric:
-    """Build a rail-optimised fabric of ``servers`` in all, evenly spread over the pods."""
+def rail(
+    servers: int, rails: int, spines: int, pods: int = 1, inside: Speed | None = None
+) -> Fabric:
+    """Build a rail-optimised fabric of ``servers`` in all, evenly spread over the pods.
+
+    ``inside`` is the speed of links to the servers' own switches; None: there are none.
+    """
     for what, count, most in (
         ("pods", pods, MAX_LEAVES),
         ("rails", rails, MAX_LEAVES // max(pods, 1)),
@@ -26,13 +43,20 @@ def rail(servers: int, rails: int, spines: int, pods: int = 1) -> Fabric:
     if servers % pods:
         raise TopologyError(f"servers is {servers}; it must be a multiple of pods, which is {pods}")
 
+    if inside is not None and pods * rails + servers > MAX_LEAVES:
+        raise TopologyError(f"rails and servers have more than {MAX_LEAVES} switches")
+
     fabric = Fabric()
     leaves = [Node(NodeKind.LEAF, number) for number in range(1, pods * rails + 1)]
     per_pod = servers // pods
     for server in range(servers):
-        for place in range(rails):
-            leaf = leaves[server // per_pod * rails + place]
-            fabric.add_host(Node(NodeKind.HOST, server * rails + place + 1), leaf)
+        gpus = [Node(NodeKind.HOST, server * rails + place + 1) for place in range(rails)]
+        if inside is not None:
+            fabric.is_spread = False
+            for gpu in gpus:
+                fabric.add_host(gpu, Node(NodeKind.LEAF, len(leaves) + server + 1), inside)
+        for place, gpu in enumerate(gpus):
+            fabric.add_host(gpu, leaves[server // per_pod * rails + place])
     for spine in range(1, spines + 1):
         for leaf in leaves:
             fabric.add_link(leaf, Node(NodeKind.SPINE, spine))

@@ -333,10 +333,21 @@ class Experiment:
             used, ends = ways[port]
             used = used if is_roce else 0
             rtt_ns = 0 if is_roce else self._base_rtt_ns(rank, peer)
-            kind = wording(paths.activity[path], used, rates.get(used, 0), rtt_ns)
+            activity = paths.activity[path]
+            rate = self._rate_of(activity, (paths.src[path], paths.dst[path]), used)
+            kind = wording(activity, used, rates.get(used, 0) if rate is None else rate, rtt_ns)
             number = _end(turn, begins)
             yield kind.line(number, _end(turn, not begins), ends, source_port, planes)
             yield from list_lines(number, self._lists(rank, peer))
+
+    def _rate_of(self, activity: int, path: tuple[int, int], port: int) -> int | None:
+        """What a queue pair may send at, if channels of a collective share its port evenly."""
+        collective = self.schedule.activities[activity].collective
+        sharers = 1 if collective is None else collective.sharers(*path)
+        if sharers == 1:
+            return None
+        link = self.fabric.link_at(self.fabric.hosts[path[0]], port)
+        return self.cable(link).rate_bps // sharers
 
     def _way_of(self, source_port: int, ways: int) -> int:
         """Which of the planes that join two hosts a queue pair uses."""

@@ -22,7 +22,7 @@ from controller.asics import ASICS
 from lab.errors import ScenarioError
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.questions import Question
-from lab.scenario.topology import TOPOLOGIES, DualTor, LeafSpine, Topology, TwoFabrics
+from lab.scenario.topology import TOPOLOGIES, DualTor, LeafSpine, Rail, Topology
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
 from lab.scenario.transport import EACH, ONE, TransportSettings
 from params.access import Rule
@@ -420,7 +420,7 @@ class Scenario(Section):
     def _check_ports(self, ports: int) -> None:
         """What adapters with several ports cannot do."""
         transport = self.transport
-        is_pair, is_front = (isinstance(self.topology, kind) for kind in (DualTor, TwoFabrics))
+        is_pair, is_split = isinstance(self.topology, DualTor), self.topology.is_split
         vain = {
             "link.cbfc: adapters with several ports know no credits": self.link.cbfc,
             "transport.receive_gbps: adapters with several ports take what their links bring":
@@ -430,13 +430,13 @@ class Scenario(Section):
             "faults: adapters with several ports send no storm":
                 any(fault.action == "storm" for fault in self.faults),
             "transport.kind: a sprayed connection has ways through one fabric, not two":
-                is_front and transport.kind.sprays,
+                is_split and transport.kind.sprays,
             "control.kind: pairs of leaves speak no BGP":
                 is_pair and self.control.kind == "bgp",
             "lb.policy: conga knows the way to one leaf, not to a pair":
                 is_pair and self.lb.policy is Policy.CONGA,
             "segments: lists lead to one leaf, of one fabric":
-                (is_pair or is_front) and self.segments.enabled,
+                (is_pair or is_split) and self.segments.enabled,
         }  # fmt: skip
         for what, is_asked in vain.items():
             if is_asked:
@@ -463,9 +463,10 @@ class Scenario(Section):
     def site(self, fabric: Fabric) -> Site:
         """What traffic has to know of the fabric."""
         numbers = {host: at for at, host in enumerate(fabric.hosts)}
-        racks: dict[Node, list[int]] = {}  # by the leaf at a host's first port
+        racks: dict[Node, list[int]] = {}  # by the leaf at a host's first port, or its rail's
+        which = -1 if isinstance(self.topology, Rail) else 0
         for host in fabric.hosts:
-            racks.setdefault(fabric.leaf_of(host), []).append(numbers[host])
+            racks.setdefault(fabric.leaves_of(host)[which], []).append(numbers[host])
         return Site(
             hosts=len(fabric.hosts),
             rate_gbps=self.link.rate_gbps * fabric.ports_abreast,

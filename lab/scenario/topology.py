@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from lab.scenario.fabrics import read_fabric
 from params.rates import LinkGbps, bps
 from params.section import Section
+from params.units import DurationNs
 from topologies import (
     Fabric,
     Speed,
@@ -29,6 +30,11 @@ class _Kind(Section):
     def ports(self) -> int:
         """How many a host has."""
         return 1
+
+    @property
+    def is_split(self) -> bool:
+        """Whether its ports lead into networks that have other hosts, each of which has a use."""
+        return False
 
     def renamed(self) -> dict[str, str]:
         """What a file calls otherwise than the lab: its name, ours."""
@@ -79,10 +85,28 @@ class Rail(_Kind):
     """Switches that join the rails."""
     pods: int = 1
     """Groups of servers, each with leaves of its own."""
+    scale_up_gbps: LinkGbps | None = None
+    """The rate between each GPU of a server and a switch that joins them, as NVSwitch does: what
+    stays in a server goes there. Without it they have none."""
+    scale_up_ns: DurationNs = Field(default=250, ge=0, le=10**9)
+    """The delay of such a link."""
 
     def build(self) -> Fabric:
         """The fabric this describes."""
-        return rail(self.servers, self.rails, self.spines, self.pods)
+        inside = None
+        if self.scale_up_gbps is not None:
+            inside = Speed(bps(self.scale_up_gbps), self.scale_up_ns)
+        return rail(self.servers, self.rails, self.spines, self.pods, inside)
+
+    @property
+    def ports(self) -> int:
+        """Of a host: one to its rail, and one into its server if that has a switch."""
+        return 2 if self.is_split else 1
+
+    @property
+    def is_split(self) -> bool:
+        """Whether there is a network inside each server."""
+        return self.scale_up_gbps is not None
 
 
 class Dragonfly(_Kind):
@@ -186,6 +210,11 @@ class TwoFabrics(_Kind):
     def ports(self) -> int:
         """Of a host of the back-end: one into each fabric."""
         return 2
+
+    @property
+    def is_split(self) -> bool:
+        """Servers are in the front-end alone."""
+        return True
 
 
 class File(_Kind):

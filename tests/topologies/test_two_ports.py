@@ -11,7 +11,7 @@ import pytest
 from controller.routes import Route, routes_of
 from lab.errors import ScenarioError
 from lab.scenario import catalogue
-from topologies import Fabric, Node, Speed, TopologyError, dual_tor, leaf_spine, two_fabrics
+from topologies import Fabric, Node, Speed, TopologyError, dual_tor, leaf_spine, rail, two_fabrics
 
 FRONT = Speed(rate_bps=25 * 10**9)
 
@@ -94,6 +94,20 @@ def test_two_fabrics_share_the_gpus_alone() -> None:
             assert {fabric.plane_of(switch) for switch in gone[:-1]} == {plane}
 
 
+def test_servers_with_a_switch_of_their_own_use_it_among_themselves_alone() -> None:
+    inside = Speed(3_000_000_000_000, 0)
+    fabric = rail(4, 3, 2, 2, inside)
+    assert (fabric.planes, fabric.host_ports, fabric.ports_abreast) == (5, 2, 1)
+    own = {fabric.leaf_of(host) for host in fabric.hosts}
+    assert sorted(switch.name for switch in own) == ["leaf10", "leaf7", "leaf8", "leaf9"]
+    for (at, host), (there, other) in product(enumerate(fabric.hosts), enumerate(fabric.hosts)):
+        first = fabric.planes_of(host, other)[0]
+        is_inside = first == fabric.plane_of(fabric.leaf_of(host))
+        assert is_inside == (at // 3 == there // 3)
+    for link in fabric.links:
+        assert link.speed == (inside if link.b in own else Speed())
+
+
 def test_other_fabrics_have_one_port_a_host() -> None:
     fabric = leaf_spine(2, 2, 2)
     assert (fabric.planes, fabric.host_ports, fabric.ports_abreast) == (1, 1, 1)
@@ -127,6 +141,8 @@ def test_two_fabrics_that_cannot_be_are_refused(
 
 
 @pytest.mark.parametrize("kind", ["uet", "mrc"])
-def test_what_sprays_goes_through_one_fabric(kind: str) -> None:
+@pytest.mark.parametrize("changes", [("two-fabrics",), ("rails", "topology.scale_up_gbps=900")])
+def test_what_sprays_goes_through_one_fabric(changes: tuple[str, ...], kind: str) -> None:
+    scenario, *others = changes
     with pytest.raises(ScenarioError, match="through one fabric, not two"):
-        catalogue.load("two-fabrics", (f"transport.kind={kind}",))
+        catalogue.load(scenario, (*others, f"transport.kind={kind}"))

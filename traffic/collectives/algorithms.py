@@ -18,6 +18,7 @@ from traffic.collectives import (
 from traffic.collectives.collective import Collective, Layout, check_amounts, check_members
 from traffic.collectives.draft import Draft
 from traffic.collectives.errors import AlgorithmError, nearest
+from traffic.collectives.nccl import NcclProtocol
 from traffic.collectives.schedule import LOSSLESS, Activity, ScheduleBuilder
 
 
@@ -82,13 +83,14 @@ def collective(
     root: int = 0,
     node_size: int | None = None,
     pieces: int | None = None,
+    protocol: NcclProtocol | None = None,
 ) -> Collective:
     """A collective that makes sense: among the ranks 0 to n - 1, or any of a world."""
     members = tuple(range(ranks)) if isinstance(ranks, int) else tuple(ranks)
     check_members(members, world)
     if algorithm is None:
         algorithm = next(iter(ALGORITHMS.get(op, {"": None})))
-    made = Collective(op, algorithm, size, members, channels, root, node_size, pieces)
+    made = Collective(op, algorithm, size, members, channels, root, node_size, pieces, protocol)
     found = find_algorithm(op, algorithm)
     check_amounts(made)
     found.layout(made)  # refuses what cannot be cut

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from traffic.collectives.collective import BARRIER_BYTES, Collective
 from traffic.collectives.halving import round_sizes
-from traffic.collectives.tree import Tree, double_tree
+from traffic.collectives.tree import Tree, trees_of
 
 
 class Rounds(NamedTuple):
@@ -59,20 +59,19 @@ def double_binary_tree(what: Collective, alpha: float, beta: float) -> float:
 
     A hop to or from a member with two children takes two pieces' time: one port serves both.
     """
-    trees = double_tree(what.size)
+    trees = trees_of(what)
     pieces = what.channels * what.pieces_per_channel
     piece = what.bytes / 2 / pieces
     way = max(_way(tree, member, alpha, piece * beta) for tree in trees for member in tree.leaves)
-    rest = tree_load(what.size) * what.bytes * (pieces - 1) / pieces
+    rest = tree_load(trees) * what.bytes * (pieces - 1) / pieces
     return 2 * way + rest * beta
 
 
-def tree_load(members: int) -> float:
+def tree_load(trees: tuple[Tree, ...]) -> float:
     """How many times the buffer the busiest member of a double binary tree sends."""
-    trees = double_tree(members)
     return max(
         sum((tree.parent[member] is not None) + len(tree.children[member]) for tree in trees) / 2
-        for member in range(members)
+        for member in range(len(trees[0].parent))
     )
 
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
 from traffic.collectives.errors import RankError, SizeError
+from traffic.collectives.nccl import COSTS, RINGS, TREES, Cost, NcclProtocol
 
 MAX_BYTES = 1 << 40
 MAX_CHANNELS = 64
@@ -34,8 +36,9 @@ class Collective:
     ranks: tuple[int, ...]
     channels: int = 1
     root: int = 0  # a member's number, for broadcast
-    node_size: int | None = None  # ranks of one node, for hierarchical; None: up to 8 that divide
+    node_size: int | None = None  # ranks of one node; None: up to 8 that divide
     pieces: int | None = None  # per channel, for what is pipelined; None: about 128 KiB each
+    protocol: NcclProtocol | None = None  # of NCCL; None: messages cost nothing but their bytes
 
     @property
     def size(self) -> int:
@@ -48,6 +51,31 @@ class Collective:
         if self.node_size is not None:
             return self.node_size
         return max(size for size in range(1, 9) if self.size % size == 0)
+
+    @property
+    def cost(self) -> Cost | None:
+        """What each message costs beside its bytes."""
+        if self.protocol is None:
+            return None
+        return COSTS[self.protocol, TREES if "tree" in self.algorithm else RINGS]
+
+    @cached_property
+    def _place(self) -> dict[int, int]:
+        return {rank: place for place, rank in enumerate(self.ranks)}
+
+    def are_together(self, src: int, dst: int) -> bool:
+        """Whether two ranks are of one node."""
+        node = self.members_per_node
+        return self._place[src] // node == self._place[dst] // node
+
+    def sharers(self, src: int, dst: int) -> int:
+        """How many channels share a port evenly, each of which takes no more than its part: of a
+        ring under NCCL's protocols; otherwise 1."""
+        if self.protocol is None or self.algorithm != "ring":
+            return 1
+        if self.are_together(src, dst) or self.node_size is None:
+            return self.channels
+        return -(-self.channels // self.node_size)
 
     @property
     def pieces_per_channel(self) -> int:

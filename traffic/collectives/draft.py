@@ -41,15 +41,22 @@ class Draft:
         after: Sequence[int] = (),
     ) -> int:
         """Send a run of chunks from a member to another; the transfer's id."""
-        ranks = self.collective.ranks
+        ranks, cost, delay_ns = self.collective.ranks, self.collective.cost, 0
+        size = self.layout.bytes(chunk, count)
+        if cost is not None:
+            is_inside = self.collective.are_together(ranks[src], ranks[dst])
+            delay_ns = cost.inside_ns if is_inside else cost.across_ns
+            delay_ns += 0 if after else cost.launch_ns
+            size = cost.bytes(size)
         if self.gates is not None:
             after = (*self.gates[src], *after)
         return self.builder.transfer(
             ranks[src],
             ranks[dst],
-            self.layout.bytes(chunk, count),
+            size,
             activity=self.activity,
             channel=self.first_channel + channel,
+            delay_ns=delay_ns,
             after=after,
             first_chunk=chunk,
             chunks=count,

@@ -5,6 +5,11 @@ adding its own part, until it is whole at member s. In a copy walk it goes once 
 Reduce-scatter is the one, all-gather the other, all-reduce the one after the other. A hop waits
 only for the hop before it; members need no common clock.
 
+Where nodes are told, a channel's ring enters a node at another member than the next channel's and
+leaves it at that one's neighbour, from whose rail it goes on in the next node: so every adapter of
+a rail-optimised fabric carries one channel in eight of them both ways, and no hop changes rails if
+the number of nodes is even.
+
 The walks take any list of members and any runs of chunks, so the hierarchical all-reduce walks its
 inner and outer rings with them too.
 """
@@ -99,7 +104,20 @@ def copy_walk(
     return everything
 
 
-def _shards(draft: Draft, channel: int) -> tuple[range, list[Run]]:
+def _shards(draft: Draft, channel: int) -> tuple[Sequence[int], list[Run]]:
     """All members as one ring, and the run of each: its shard on this channel."""
-    members = range(draft.size)
+    members = _order(draft.collective, channel)
     return members, [(channel * draft.size + shard, 1) for shard in members]
+
+
+def _order(collective: Collective, channel: int) -> Sequence[int]:
+    """The members in the order of a channel's ring."""
+    local = collective.node_size
+    if local is None:
+        return range(collective.size)
+    there = [(channel + place) % local for place in range(local)]
+    return [
+        first + place
+        for node, first in enumerate(range(0, collective.size, local))
+        for place in (reversed(there) if node % 2 else there)
+    ]

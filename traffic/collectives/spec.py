@@ -14,6 +14,7 @@ from params.units import Host, Size
 from traffic.collectives.algorithms import add_collective, collective
 from traffic.collectives.collective import Collective
 from traffic.collectives.errors import SpecError, nearest
+from traffic.collectives.nccl import NcclProtocol
 from traffic.collectives.schedule import LOSSLESS, Schedule, ScheduleBuilder
 from traffic.collectives.wording import complaint
 
@@ -87,9 +88,14 @@ class CollectiveOptions(Spec):
     root: int = 0
     """The rank a broadcast comes from."""
     node_size: int | None = None
-    """Ranks that make a node, for hierarchical all-reduce."""
+    """Ranks that make a node: of hierarchical all-reduce; of rings and trees, which take another
+    rail on each channel then; and for what NCCL's protocols cost."""
     pieces: int | None = None
     """Into how many pieces a tree or broadcast cuts the data to pipeline it."""
+    protocol: NcclProtocol | None = None
+    """How NCCL hands data on: simple, ll128 or ll. By what its own tuner reckons with, a launch
+    takes some microseconds, and so does each step, less within a node; ll sends twice as many
+    bytes, ll128 a fifteenth more. Without it messages cost nothing but their bytes."""
 
     def among(self, ranks: Sequence[int], world: int, size: int | None = None) -> Collective:
         """The collective of these ranks; of another size than its own if one is given."""
@@ -103,6 +109,7 @@ class CollectiveOptions(Spec):
             root=self.root,
             node_size=self.node_size,
             pieces=self.pieces,
+            protocol=self.protocol,
         )
 
 

@@ -92,6 +92,8 @@ class _Proof:
 
     def _carry(self, at: int, transfer: Transfer) -> None:
         expected = self._layout.bytes(transfer.first_chunk, transfer.chunks)
+        if (cost := self._what.cost) is not None:
+            expected = cost.bytes(expected)
         if transfer.size != expected:
             self._fail(transfer, f"carries {transfer.size} bytes where its chunks have {expected}")
         src, dst = self._members[transfer.src], self._members[transfer.dst]

@@ -9,6 +9,9 @@ The first tree numbers the members in order, from 1: leaves are the odd places, 
 lowest set bit is b hangs b above the leaves. The second is its mirror image if n is even, or the
 same one place on if n is odd; either way odd places meet even ones.
 
+Where nodes are told, as NCCL has it, only one member of each is in the trees, on every channel
+another, and the rest of its node hang below it in a chain.
+
 The trees have queue pairs of their own, or a piece of the one could hold up the other: on c
 channels the second tree uses the numbers from c on.
 
@@ -48,11 +51,16 @@ class Tree:
         return [member for member, below in enumerate(self.children) if not below]
 
 
-def double_tree(members: int) -> tuple[Tree, Tree]:
-    """Both trees of this many members."""
-    first = [place - 1 for place in range(1, members + 1)]
-    second = first[1:] + first[:1] if members % 2 else first[::-1]
-    return _tree(first), _tree(second)
+def double_tree(members: int, node: int = 1, channel: int = 0) -> tuple[Tree, Tree]:
+    """Both trees of this many members, of which a channel's heads of nodes are in the trees."""
+    first = list(range(channel % node, members, node))
+    second = first[1:] + first[:1] if len(first) % 2 else first[::-1]
+    return _tree(first, node), _tree(second, node)
+
+
+def trees_of(collective: Collective, channel: int = 0) -> tuple[Tree, Tree]:
+    """Those of a channel of a collective."""
+    return double_tree(collective.size, collective.node_size or 1, channel)
 
 
 def layout(collective: Collective) -> Even:
@@ -66,7 +74,7 @@ def all_reduce(draft: Draft) -> None:
     flows = [
         _Flow(draft, tree, channel + number * channels)
         for channel in range(channels)
-        for number, tree in enumerate(double_tree(draft.size))
+        for number, tree in enumerate(trees_of(draft.collective, channel))
     ]
     for piece in range(draft.collective.pieces_per_channel):
         for place, flow in enumerate(flows):
@@ -109,10 +117,11 @@ class _Flow:
         return number
 
 
-def _tree(order: list[int]) -> Tree:
-    """The in-order tree of members given in order."""
-    parent: list[int | None] = [None] * len(order)
-    children: list[list[int]] = [[] for _ in order]
+def _tree(order: list[int], node: int) -> Tree:
+    """The in-order tree of members given in order, each with the rest of its node in a chain."""
+    members = node * len(order)
+    parent: list[int | None] = [None] * members
+    children: list[list[int]] = [[] for _ in range(members)]
     descending: list[int] = []
 
     def hang(low: int, high: int, above: int | None) -> None:
@@ -129,4 +138,12 @@ def _tree(order: list[int]) -> Tree:
         hang(top + 1, high, member)
 
     hang(1, len(order), None)
+    for head in list(descending):
+        above, first = head, head - head % node
+        for place in range(1, node):
+            member = first + (head + place) % node
+            descending.append(member)
+            parent[member] = above
+            children[above].append(member)
+            above = member
     return Tree(tuple(parent), tuple(map(tuple, children)), tuple(descending))

@@ -464,7 +464,7 @@ def _name_tiers(drawing: Drawing, fabric: Fabric, places: dict[Node, Place], bel
     """Say what is in a row whose nodes have no room for their names, of hosts below all; how much
     that takes."""
     needs = 0.0
-    top = min(y for _, y in places.values()) if fabric.planes > 1 else -1.0
+    top = min(y for _, y in places.values()) if _planes_abreast(fabric, places) else -1.0
     for y, tier in groupby(places.items(), key=lambda item: item[1][1]):
         nodes = [node for node, _ in tier]
         is_short = _label(nodes[0], WIDTH / len(nodes), places) != nodes[0].name
@@ -478,12 +478,11 @@ def _name_tiers(drawing: Drawing, fabric: Fabric, places: dict[Node, Place], bel
 
 def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) -> None:
     """Say which switches are of which plane, where there are several: they stand side by side."""
-    if fabric.planes == 1:
-        return
+    planes = _planes_abreast(fabric, places)
     lowest = max(places[switch][1] for switch in fabric.switches)
     highest = min(places[switch][1] for switch in fabric.switches)
     before = left = 0.0
-    for plane in range(fabric.planes):
+    for plane in planes:
         switches = [each for each in fabric.switches if fabric.plane_of(each) == plane]
         own = [places[each] for each in switches]
         top = [x for x, y in own if y == highest]
@@ -504,6 +503,13 @@ def _name_planes(drawing: Drawing, fabric: Fabric, places: dict[Node, Place]) ->
                 stroke=RULE, stroke_width=1, stroke_dasharray="2 4",
             )  # fmt: skip
         before, left = max(top), max(x for x, y in own if y == lowest)
+
+
+def _planes_abreast(fabric: Fabric, places: dict[Node, Place]) -> list[int]:
+    """The planes that reach the highest row, if there are several: servers' own switches do not."""
+    highest = min(places[switch][1] for switch in fabric.switches)
+    reach = {fabric.plane_of(each) for each in fabric.switches if places[each][1] == highest}
+    return sorted(reach) if len(reach) > 1 else []
 
 
 def _label(node: Node, room: float, places: dict[Node, Place]) -> str:

@@ -99,7 +99,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content |= _tenancy(lot, chosen, carried, bytes_kb)
     if "traffic" not in content:
         ports = fabric.ports_abreast
-        rails = len(chosen.leaves) if chosen.kind == "rail" else 0
+        rails = len(chosen.leaves) if chosen.kind == "rail" and fabric.host_ports == 1 else 0
         crowd = Crowd(len(fabric.hosts), chosen.gbps * ports, bytes_kb, folder, rails)
         content["traffic"] = traffic(lot, crowd, carried)
     content["classes"] = settings.classes(lot, chosen)

@@ -25,7 +25,12 @@ def _fat_tree(lot: Lot) -> Section:
 def _rail(lot: Lot) -> Section:
     pods = lot.upto(2)
     servers = pods * lot.upto(3)
-    return {"servers": servers, "rails": lot.upto(4, 2), "spines": lot.upto(3), "pods": pods}
+    inside: Section = {}
+    if lot.chance(0.3):
+        inside = {"scale_up_gbps": lot.one(GBPS), **lot.maybe(0.5, scale_up_ns=lot.wide(10, 9000))}
+    return {
+        "servers": servers, "rails": lot.upto(4, 2), "spines": lot.upto(3), "pods": pods, **inside
+    }  # fmt: skip
 
 
 def _dragonfly(lot: Lot) -> Section:

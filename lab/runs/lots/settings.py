@@ -66,7 +66,7 @@ class Frame:
 def frame(lot: Lot, fabric: Fabric, kind: str) -> Frame:
     """First choices."""
     has_ports = fabric.host_ports > 1
-    sprays = kind != "two-fabrics" and lot.chance(0.3)
+    sprays = (fabric.is_spread or not has_ports) and lot.chance(0.3)
     transport = lot.one(("uet", "mrc")) if sprays else "roce"
     is_tunnelled = fabric.host_ports == 1 and lot.chance(0.06)
     ccs = [
@@ -265,7 +265,8 @@ def segments(lot: Lot, chosen: Frame, transport: Section, tenants: list[str]) ->
     """Lists of where to go, by leaves or by adapters."""
     leaves = chosen.leaves
     spines = [node.name for node in chosen.fabric.switches if node.kind is NodeKind.SPINE]
-    is_plain = chosen.kind in ("leaf-spine", "rail") and not chosen.is_tunnelled
+    has_ports = chosen.fabric.host_ports > 1
+    is_plain = chosen.kind in ("leaf-spine", "rail") and not has_ports and not chosen.is_tunnelled
     if not is_plain or len(leaves) < 2 or not lot.chance(0.6 if tenants else 0.15):
         return {}
     policies = []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lab.runs.lots.lot import Lot, Section
 from traffic.collectives.algorithms import ALGORITHMS
+from traffic.collectives.nccl import NcclProtocol
 from traffic.patterns.sizes import SIZES
 
 PLACEMENTS = "packed", "spread", "random", "topology-aware"
@@ -92,9 +93,11 @@ def exchange(lot: Lot, crowd: Crowd, ranks: int) -> Section:
         found |= lot.maybe(0.5, root=lot.upto(ranks - 1, 0))
     if op == "broadcast" or algorithm == "double-binary-tree":
         found |= lot.maybe(0.5, pieces=lot.upto(8))
-    if algorithm == "hierarchical":
+    if algorithm in ("hierarchical", "ring", "double-binary-tree") and op != "broadcast":
         sizes = [size for size in range(1, ranks + 1) if ranks % size == 0]
         found |= lot.maybe(0.5, node_size=lot.one(sizes))
+    if op != "barrier":
+        found |= lot.maybe(0.2, protocol=lot.one(tuple(NcclProtocol)).value)
     return found
 
 
