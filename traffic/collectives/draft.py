@@ -45,7 +45,8 @@ class Draft:
         size = self.layout.bytes(chunk, count)
         if cost is not None:
             is_inside = self.collective.are_together(ranks[src], ranks[dst])
-            delay_ns = cost.inside_ns if is_inside else cost.across_ns
+            stays = self.size == self.collective.members_per_node
+            delay_ns = cost.step_ns(is_inside=is_inside, stays=stays)
             delay_ns += 0 if after else cost.launch_ns
             size = cost.bytes(size)
         if self.gates is not None:

@@ -6,6 +6,10 @@ protocol. *Simple* sends data alone and synchronises around whole chunks. *LL* s
 flag with four of data, which is seen at once and costs half of the bandwidth. *LL128* has eight
 bytes of flag in 128, which needs NVLink.
 
+Where a ring leaves its server, a proxy thread posts to the adapter for each step, and steps inside
+are not sooner done than it has posted: thrice a step with Simple, which is less than what that
+takes anyway.
+
 All figures are those that NCCL's own tuner reckons with (`src/graph/tuning.cc` and `topo.h`, 2.28
 to 2.30, x86): its authors measured them. None is set to anything that this lab compares itself
 with. The latency of a step is that of a whole hop, so a fabric's own delays come on top.
@@ -34,6 +38,7 @@ class Cost:
     launch_ns: int  # once, before the first
     inside_ns: int  # of a step within a server, over NVLink
     across_ns: int  # of a step from server to server
+    posted_ns: int  # what a step takes at least where a proxy thread posts
     whole: int  # so many bytes on the wire
     data: int  # carry so many of data
 
@@ -41,13 +46,19 @@ class Cost:
         """What goes over the wire for so much data."""
         return -(-data * self.whole // self.data)
 
+    def step_ns(self, *, is_inside: bool, stays: bool) -> int:
+        """The latency of a step of a collective, which stays in one server or does not."""
+        if not is_inside:
+            return self.across_ns
+        return self.inside_ns if stays else max(self.inside_ns, self.posted_ns)
 
-# By protocol and kind of algorithm: launch, NVLink, network, and bytes per bytes of data.
+
+# By protocol and kind of algorithm: launch, NVLink, network, post, and bytes per bytes of data.
 COSTS = {
-    (NcclProtocol.SIMPLE, RINGS): Cost(8400, 3400, 14_000, 1, 1),
-    (NcclProtocol.SIMPLE, TREES): Cost(8400, 4000, 14_000, 1, 1),
-    (NcclProtocol.LL128, RINGS): Cost(14_000, 1900, 4000, 128, 120),
-    (NcclProtocol.LL128, TREES): Cost(14_000, 1250, 8500, 128, 120),
-    (NcclProtocol.LL, RINGS): Cost(6600, 600, 2700, 2, 1),
-    (NcclProtocol.LL, TREES): Cost(6800, 600, 5000, 2, 1),
+    (NcclProtocol.SIMPLE, RINGS): Cost(8400, 3400, 14_000, 3000, 1, 1),
+    (NcclProtocol.SIMPLE, TREES): Cost(8400, 4000, 14_000, 0, 1, 1),
+    (NcclProtocol.LL128, RINGS): Cost(14_000, 1900, 4000, 1000, 128, 120),
+    (NcclProtocol.LL128, TREES): Cost(14_000, 1250, 8500, 0, 128, 120),
+    (NcclProtocol.LL, RINGS): Cost(6600, 600, 2700, 1000, 2, 1),
+    (NcclProtocol.LL, TREES): Cost(6800, 600, 5000, 0, 2, 1),
 }

@@ -16,6 +16,7 @@ from traffic.collectives.spec import CollectiveSpec
 # As NCCL's tuner has them (us): by protocol the launch, a step over NVLink, and one over a network.
 RING = {"simple": (8.4, 3.4, 14.0), "ll128": (14.0, 1.9, 4.0), "ll": (6.6, 0.6, 2.7)}
 TREE = {"simple": (8.4, 4.0, 14.0), "ll128": (14.0, 1.25, 8.5), "ll": (6.8, 0.6, 5.0)}
+POST = {"simple": 3.0, "ll128": 1.0, "ll": 1.0}
 WIRE = {"simple": 1, "ll128": 128 / 120, "ll": 2}
 NO_WIRE = AlphaBeta(0, 1e9)
 
@@ -70,6 +71,7 @@ def test_small_ones_take_what_the_tuner_reckons(protocol: str, nodes: int) -> No
     ranks = 8 * nodes
     options = {"node_size": 8, "protocol": protocol, "pieces": 1}
     launch, inside, across = RING[protocol]
+    inside = max(inside, POST[protocol]) if nodes > 1 else inside
     ring = NO_WIRE.run(schedule_of(made("all-reduce", "ring", ranks, 4096, **options)))
     # A shard goes twice around but for one hop each time: over all but two, or one of them twice.
     hops, over = 2 * (ranks - 1), 2 * nodes if nodes > 1 else 0
