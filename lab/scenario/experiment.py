@@ -334,20 +334,20 @@ class Experiment:
             used = used if is_roce else 0
             rtt_ns = 0 if is_roce else self._base_rtt_ns(rank, peer)
             activity = paths.activity[path]
-            rate = self._rate_of(activity, (paths.src[path], paths.dst[path]), used)
-            kind = wording(activity, used, rates.get(used, 0) if rate is None else rate, rtt_ns)
+            sharers = self._sharers(activity, paths.src[path], paths.dst[path])
+            rate = rates.get(used, 0)
+            if is_roce and sharers > 1:
+                link = fabric.link_at(fabric.hosts[rank], used)
+                rate = self.cable(link).rate_bps // sharers
+            kind = wording(activity, used, rate, rtt_ns)
             number = _end(turn, begins)
             yield kind.line(number, _end(turn, not begins), ends, source_port, planes)
             yield from list_lines(number, self._lists(rank, peer))
 
-    def _rate_of(self, activity: int, path: tuple[int, int], port: int) -> int | None:
-        """What a queue pair may send at, if channels of a collective share its port evenly."""
+    def _sharers(self, activity: int, src: int, dst: int) -> int:
+        """How many channels of a collective share a port evenly; 1 if none does."""
         collective = self.schedule.activities[activity].collective
-        sharers = 1 if collective is None else collective.sharers(*path)
-        if sharers == 1:
-            return None
-        link = self.fabric.link_at(self.fabric.hosts[path[0]], port)
-        return self.cable(link).rate_bps // sharers
+        return 1 if collective is None else collective.sharers(src, dst)
 
     def _way_of(self, source_port: int, ways: int) -> int:
         """Which of the planes that join two hosts a queue pair uses."""

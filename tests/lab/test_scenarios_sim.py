@@ -574,6 +574,29 @@ def step_times(result: Result) -> list[int]:
     return [(step.end_ns or 0) - step.start_ns for step in result.steps or ()]
 
 
+def test_servers_inside(run: RunScenario) -> None:
+    """A ring in a server takes NCCL's launch, and for each of its 14 steps a latency and a shard's
+    time at a channel's part of the port; over two servers no packet sees a spine."""
+    traffic = "traffic={kind: collective, op: all-reduce, bytes: %d, channels: 8, node_size: 8, "
+    shape = "topology={kind: rail, servers: %d, rails: 8, spines: 1, scale_up_gbps: 800}"
+    size = 8 * 8 * 8 * 4096
+    alone = run("rails", shape % 1, traffic % size + "protocol: simple}").result
+    wire_ns = size / 8 * 8 / 800 * (4096 + 82) / 4096
+    assert alone.duration_ns == pytest.approx(8400 + 14 * (3400 + wire_ns), rel=0.05)
+    both = run("rails", shape % 2, traffic % size + "protocol: simple}").result
+    used = {link.name: link.bytes for link in both.links}
+    assert not any(carried for name, carried in used.items() if "spine" in name)
+    rails = [used[f"h{gpu}>leaf{(gpu - 1) % 8 + 1}"] for gpu in range(1, 17)]
+    assert 0 < max(rails) <= 1.02 * min(rails)
+
+
+def test_channels_share_ports_that_differ(run: RunScenario) -> None:
+    """A GPU's second port and a server's only one lead into the same fabric."""
+    traffic = "traffic={kind: collective, op: all-reduce, bytes: 64KB, channels: 2, protocol: ll, "
+    result = run("two-fabrics", traffic + "ranks: [h1, h9, h2, h10]}").result
+    assert result.flows.completed == result.flows.count > 0
+
+
 def test_two_fabrics(run: RunScenario) -> None:
     """A burst in the front-end is nothing to the back-end; in one fabric for all it costs a step
     more than half as much again, and nothing once it is over."""
