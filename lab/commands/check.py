@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,20 +14,23 @@ from lab.commands.options import Json
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import writing_to
 from lab.scenario import catalogue
+from lab.sonic.basis import Options
 from lab.sonic.config_db import printable
+from lab.sonic.device import NOT_OF_TEMPLATES, Device, is_device, read_device
 from lab.sonic.fabric import Fabric, read_fabric
 from lab.sonic.findings import Finding, Level, write_cured
 from lab.sonic.proofs import Proof, prove, written
-from lab.sonic.rules import Options, check
+from lab.sonic.rules import check
 from lab.sonic.scenarios import check_scenario
+from lab.sonic.told import content, lines
 
 FOUND = 1  # the exit code where faults are found
-_MOST_NAMED = 3
 
 
 def command(
     folder: Annotated[
-        Path, typer.Argument(help="Of switches' config_db.json, one file each; or a scenario.")
+        Path,
+        typer.Argument(help="Of switches' config_db.json; a SKU's of SONiC's; or a scenario."),
     ],
     proved: Annotated[
         bool, typer.Option("--prove", help="Run each finding in the simulator, and its cure.")
@@ -46,6 +48,12 @@ def command(
     hosts: Annotated[
         str | None, typer.Option("--hosts", help="Which neighbours are hosts, such as 'gpu*'.")
     ] = None,
+    common: Annotated[
+        Path | None, typer.Option("--templates", help="Of a SKU: where buffers_config.j2 is.")
+    ] = None,
+    role: Annotated[
+        str, typer.Option("--role", help="Of a SKU: what its switch is, such as LeafRouter.")
+    ] = "",
     kept: Annotated[
         Path | None, typer.Option("--out", help="With --prove: a folder for the scenarios.")
     ] = None,
@@ -62,12 +70,22 @@ def command(
             raise RunError(f"{path} is there already", "Name another folder.")
     if kept is not None and not proved:
         raise LabError("--out is for the scenarios of --prove", "Give --prove too.")
-    fabric = None
-    if is_folder(folder):
+    fabric: Fabric | None = None
+    device: Device | None = None
+    options = Options(ASICS[profile].cell if profile else 1, response)
+    if is_device(folder):
+        _refuse("a folder of configurations", hosts=hosts)
+        device = read_device(folder, common, role, options)
+        fabric = device.fabric
+        found = [] if fabric is None else [one for one in check(fabric, options)
+                                           if one.table not in NOT_OF_TEMPLATES]  # fmt: skip
+    elif is_folder(folder):
+        _refuse("a SKU's folder", templates=common, role=role or None)
         fabric = read_fabric(folder, hosts)
-        found = check(fabric, Options(ASICS[profile].cell if profile else 1, response))
+        found = check(fabric, options)
     else:
-        _refuse(profile=profile, response=response, hosts=hosts, cure=cured)
+        _refuse("a folder of configurations", profile=profile, response=response, hosts=hosts,
+                cure=cured, templates=common, role=role or None)  # fmt: skip
         found = check_scenario(catalogue.load(str(folder)))
     proofs: list[Proof | None] = [None] * len(found)
     if proved:
@@ -75,19 +93,20 @@ def command(
     if cured is not None and fabric is not None:
         with writing_to(cured):
             write_cured({name: s.tables for name, s in fabric.switches.items()}, found, cured)
+    pairs = list(zip(found, proofs, strict=True))
     if is_json:
-        print(json.dumps(_content(fabric, found, proofs), indent=2))
+        print(json.dumps(content(fabric, pairs, device), indent=2))
     else:
-        print("\n".join(map(printable, _lines(fabric, found, proofs))))
+        print("\n".join(map(printable, lines(fabric, pairs, device))))
     if any(one.level is not Level.ADVICE for one in found):
         raise typer.Exit(FOUND)
 
 
-def _refuse(**of_folders: object) -> None:
-    """What is for a folder alone, and was given for a scenario."""
-    for name, value in of_folders.items():
+def _refuse(what: str, **given: object) -> None:
+    """Options that are for something else than what is checked."""
+    for name, value in given.items():
         if value is not None:
-            raise LabError(f"--{name} is for a folder of configurations", "Leave it out.")
+            raise LabError(f"--{name} is for {what}", "Leave it out.")
 
 
 def _proved(found: list[Finding], kept: Path | None) -> tuple[list[Finding], list[Proof | None]]:
@@ -98,61 +117,8 @@ def _proved(found: list[Finding], kept: Path | None) -> tuple[list[Finding], lis
     return [one for one, _ in pairs], [proof for _, proof in pairs]
 
 
-def _content(
-    fabric: Fabric | None, found: list[Finding], proofs: list[Proof | None]
-) -> dict[str, Any]:
-    return {
-        "switches": len(fabric.switches) if fabric else None,
-        "cables": len(fabric.cables) if fabric else None,
-        "left_out": _left_out(fabric) if fabric else [],
-        "findings": [one.content() | ({"proof": proof.content()} if proof else {})
-                     for one, proof in zip(found, proofs, strict=True)],
-    }  # fmt: skip
-
-
-def _left_out(fabric: Fabric) -> list[str]:
-    unread = (f"{name}: {line}" for name, s in fabric.switches.items() for line in s.unread)
-    return [*fabric.left_out, *unread]
-
-
-def _lines(
-    fabric: Fabric | None, found: list[Finding], proofs: list[Proof | None]
-) -> Iterable[str]:
-    groups: dict[tuple[str, str, str, str], list[tuple[Finding, Proof | None]]] = {}
-    for one, proof in zip(found, proofs, strict=True):
-        key = one.switch, one.rule, one.table, one.consequence
-        groups.setdefault(key, []).append((one, proof))
-    for group in groups.values():
-        one, proof = group[0]
-        keys = [each.key for each, _ in group]
-        more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-        named = f"{', '.join(keys[:_MOST_NAMED])}{more}"
-        place = f"{one.table}.{named}" if fabric is None else f"{one.switch} {one.table}|{named}"
-        yield f"{one.level}: {one.rule}: {place}"
-        yield f"  {one.what}"
-        yield f"  Then {one.consequence}."
-        yield f"  {one.cure}"
-        if proof is not None and proof.before is not None:
-            yield f"  Run:   {proof.before}"
-            yield f"  Cured: {proof.after}"
-        if proof is not None and not proof.is_shown:
-            yield f"  Advice: {proof.note}."
-        yield ""
-    advice = sum(one.level is Level.ADVICE for one in found)
-    what = "faults" if any(proofs) else "findings"
-    told = f"{len(found) - advice} {what}, {advice} of advice"
-    if fabric is None:
-        yield told
-        return
-    yield f"{len(fabric.switches)} switches, {len(fabric.cables)} cables between them: {told}"
-    left = _left_out(fabric)
-    if left:
-        yield f"{len(left)} things were not understood, or are not read, such as: {left[0]}"
-        yield "All of them: --json, or the report of closlab import."
-
-
 def _keep(folder: Path, pairs: list[tuple[Finding, Proof]]) -> None:
     folder.mkdir(parents=True)
     for at, (one, proof) in enumerate(pairs, 1):
-        for name, content in zip(("before", "after"), proof.scenarios or (), strict=False):
-            (folder / f"{at:03}-{one.rule}-{name}.yaml").write_text(written(content))
+        for name, scenario in zip(("before", "after"), proof.scenarios or (), strict=False):
+            (folder / f"{at:03}-{one.rule}-{name}.yaml").write_text(written(scenario))

@@ -20,9 +20,9 @@ import yaml
 from controller.asics import ASICS
 from lab.errors import LabError, RunError, ScenarioError
 from lab.scenario import catalogue
+from lab.sonic.basis import roce_mtu
 from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch, printable
 from lab.sonic.fabric import Fabric, Place, delay_ns
-from lab.sonic.rules import roce_mtu
 from params.classes import DSCP_PRIORITIES
 
 _SCENARIO, _GRAPH, _REPORT, _REPORT_JSON = (

@@ -24,8 +24,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@-]{0,63}")
 _NUMBER = re.compile(r"\s*(-?\d{1,18})\s*")
 _LENGTH = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)\s*m")
 _REFERENCE = re.compile(r"\[[A-Z_0-9]+\|(.+)\]")
-_RANGE = re.compile(r"(\d)(?:-(\d))?")
-_MOST_MEMORY = 2**32 - 1
+_RANGE = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?")
+_MOST_MEMORY = 2**40 - 1  # chips with packet memory of their own beside them have many GB
+_LAST_GROUP, _LAST_QUEUE = 7, 63  # some chips have a dozen queues a port, of which 0 to 7 are told
 USUAL_MTU = 9100  # of a port that says none: buffermgrd's own
 _COLOURS = "green"  # of WRED: what no meter has coloured is green
 
@@ -52,7 +53,9 @@ READ = {
     "SCHEDULER": "turns of queues",
     "QUEUE": "turns and marks of queues",
     "PFC_WD": "the watchdog",
-    "BGP_NEIGHBOR": "whether neighbours speak BGP",
+    "BGP_NEIGHBOR": "with whom BGP is spoken",
+    "SWITCH_HASH": "what flows are told apart by",
+    "SWITCH_TRIMMING": "what becomes of packets that are cut",
 }
 _MAPS = {
     "DSCP_TO_TC_MAP": 64, "TC_TO_PRIORITY_GROUP_MAP": 8, "TC_TO_QUEUE_MAP": 8,
@@ -88,6 +91,15 @@ class Profile:
     xon_offset: int | None
     dynamic_th: int | None
     static_th: int | None
+    trims: bool = False  # cuts what there is no room for
+
+
+@dataclass(frozen=True, slots=True)
+class Trimming:
+    """Of SWITCH_TRIMMING: how what was cut goes on."""
+
+    dscp: int | None  # None: by class
+    queue: int | None  # None: by the DSCP
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,7 @@ class Port:
     mtu: int
     is_up: bool
     alias: str | None = None
+    fec: str | None = None
     cable_m: float | None = None
     pfc: frozenset[int] = frozenset()
     watched: frozenset[int] = frozenset()
@@ -162,6 +175,10 @@ class Switch:
     default_th: int | None
     over_subscribe_ratio: int | None
     lossless_mtu: int | None
+    trimming: Trimming | None
+    hashed: frozenset[str] | None  # the fields that ways are chosen by; None: the chip's own
+    bgp: frozenset[str] | None  # whom BGP is spoken with; None: not told by name
+    dangling: list[tuple[str, str, str, str]]  # a table, a key, and the table and name of nothing
     unread: list[str]
 
     def map_of(self, port: Port, kind: str) -> dict[int, int] | None:
@@ -195,6 +212,11 @@ def read_switch(path: Path) -> Switch:
         raise ScenarioError(
             str(error), "It is to be a switch's whole config_db.json: copy it anew."
         ) from None
+    return switch_of(path, content)
+
+
+def switch_of(path: Path, content: Any) -> Switch:
+    """What a configuration says that was read, or made, of a path."""
     return _Reader(path, content).switch()
 
 
@@ -204,6 +226,7 @@ class _Reader:
     def __init__(self, path: Path, content: Any) -> None:
         self._path = path
         self.unread: list[str] = []
+        self._dangling: list[tuple[str, str, str, str]] = []
         if not isinstance(content, dict):
             raise self._wrong("its top level", content, "tables, by name, in {}")
         for name, table in content.items():
@@ -269,13 +292,14 @@ class _Reader:
 
     def _ranged(self, table: str) -> Iterator[tuple[str, str, range, dict[str, Any]]]:
         """Entries `PORT,PORT|N-N`: a place, a port, the numbers, the fields."""
+        most = _LAST_GROUP if table == "BUFFER_PG" else _LAST_QUEUE
         for key, entry in self._table(table).items():
             place = f"{table}|{key}"
             ports, _, numbers = key.rpartition("|")
             found = _RANGE.fullmatch(numbers)
             last = int(found[2] or found[1]) if found else -1
-            if found is None or not int(found[1]) <= last <= 7:
-                raise self._wrong(place, key, "PORT|N or PORT|N-N, N from 0 to 7")
+            if found is None or not int(found[1]) <= last <= most:
+                raise self._wrong(place, key, f"PORT|N or PORT|N-N, N from 0 to {most}")
             for port in ports.split(","):
                 yield place, port, range(int(found[1]), last + 1), entry
 
@@ -323,6 +347,8 @@ class _Reader:
             default_th=self._number(*defaults, "default_dynamic_th", -128, 127),
             over_subscribe_ratio=self._number(*defaults, "over_subscribe_ratio", 0, 1000),
             lossless_mtu=self._number(*pattern, "mtu", 64, 65535),
+            trimming=self._trimming(), hashed=self._hashed(), bgp=self._bgp(),
+            dangling=self._dangling,
             unread=self.unread,
         )  # fmt: skip
 
@@ -350,7 +376,7 @@ class _Reader:
             found[name] = Port(
                 name, speed, USUAL_MTU if mtu is None else mtu,
                 self._text(place, entry, "admin_status") != "down",
-                self._text(place, entry, "alias"),
+                self._text(place, entry, "alias"), self._text(place, entry, "fec"),
             )  # fmt: skip
         if not found:
             raise ScenarioError(
@@ -399,7 +425,7 @@ class _Reader:
             maps = {kind: name for kind, name in told.items() if name is not None}
             for kind, name in maps.items():
                 if name not in self._table(MAPS_OF_PORTS[kind]):
-                    self.unread.append(f"{place}: there is no {MAPS_OF_PORTS[kind]} {name}")
+                    self._dangles("PORT_QOS_MAP", key, MAPS_OF_PORTS[kind], name)
             if key == "global":
                 common = maps
                 continue
@@ -439,8 +465,44 @@ class _Reader:
             ):
                 for number, name in names.items():
                     if name not in self._table(table) and name != COMPUTED:
-                        told = f"{what}|{port.name}|{number}: there is no {table} '{name}'"
-                        self.unread.append(told)
+                        self._dangles(what, f"{port.name}|{number}", table, name)
+        for key, entry in self._table("BUFFER_PROFILE").items():
+            pool = self._reference(f"BUFFER_PROFILE|{key}", entry, "pool")
+            if pool is not None and pool not in self._table("BUFFER_POOL"):
+                self._dangles("BUFFER_PROFILE", key, "BUFFER_POOL", pool)
+
+    def _dangles(self, table: str, key: str, of: str, name: str) -> None:
+        self._dangling.append((table, _safe(key), of, name))
+        self.unread.append(f"{table}|{_safe(key)}: there is no {of} '{name}'")
+
+    def _trimming(self) -> Trimming | None:
+        entry = self._table("SWITCH_TRIMMING").get("GLOBAL")
+        if entry is None:
+            return None
+        place, told = "SWITCH_TRIMMING|GLOBAL", dict(entry)
+        for name, word in (("dscp_value", "from-tc"), ("queue_index", "dynamic")):
+            if told.get(name) == word:
+                told[name] = None
+        return Trimming(
+            self._number(place, told, "dscp_value", 0, 63),
+            self._number(place, told, "queue_index", 0, _LAST_QUEUE),
+        )
+
+    def _hashed(self) -> frozenset[str] | None:
+        fields = self._table("SWITCH_HASH").get("GLOBAL", {}).get("ecmp_hash")
+        if fields is None:
+            return None
+        told = fields.split(",") if isinstance(fields, str) else fields
+        if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
+            raise self._wrong("SWITCH_HASH|GLOBAL|ecmp_hash", fields, "fields' names, in []")
+        return frozenset(one.strip() for one in told)
+
+    def _bgp(self) -> frozenset[str] | None:
+        names = [
+            self._text(f"BGP_NEIGHBOR|{key}", entry, "name")
+            for key, entry in self._table("BGP_NEIGHBOR").items()
+        ]
+        return frozenset(filter(None, names)) if names and all(names) else None
 
     def _pools(self) -> dict[str, Pool]:
         return {
@@ -464,6 +526,7 @@ class _Reader:
                 xoff=sizes["xoff"], xon=sizes["xon"], xon_offset=sizes["xon_offset"],
                 dynamic_th=self._number(place, entry, "dynamic_th", -128, 127),
                 static_th=sizes["static_th"],
+                trims=self._text(place, entry, "packet_discard_action") == "trim",
             )  # fmt: skip
         return found
 

@@ -71,6 +71,7 @@ class Fabric:
     one_sided: list[Cable] = field(default_factory=list)  # told by the first end alone
     contradicted: list[tuple[Place, Place]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    outward: set[str] = field(default_factory=set)  # switches that have neighbours left out
 
     def port(self, place: Place) -> Port:
         """What is said of a port."""
@@ -169,6 +170,7 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
                 if is_host or (pattern is not None and fnmatchcase(device, pattern)):
                     fabric.hosts.setdefault(device, []).append(here)
                 else:
+                    fabric.outward.add(switch.name)
                     what = switch.roles.get(device) or "nothing says what it is"
                     fabric.left_out.append(
                         f"{here}: its neighbour {device} has no file here ({what}); the cable is "
@@ -179,6 +181,7 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
                 (p.name for p in peer.ports.values() if port in (p.name, p.alias) and port), None
             )
             if named is None:
+                fabric.outward.add(switch.name)
                 fabric.left_out.append(
                     f"{here}: {device} has no port {port}; the cable is left out"
                 )

@@ -21,7 +21,7 @@ def circles(
     """A shortest circle of each set of buffers that wait for one another, by switches' names."""
     waits: nx.DiGraph[Hop] = nx.DiGraph()
     for end in ends:
-        waits.add_edges_from(_waits(_next_hops(neighbours, end, asns), ends, end))
+        waits.add_edges_from(_waits(next_hops(neighbours, end, asns), ends, end))
     found = []
     for group in nx.strongly_connected_components(waits):
         if len(group) > 1:
@@ -31,7 +31,7 @@ def circles(
     return sorted(found)
 
 
-def _next_hops(
+def next_hops(
     neighbours: Mapping[str, Collection[str]], end: str, asns: Mapping[str, int]
 ) -> dict[str, list[str]]:
     """By switch: whom it sends to."""

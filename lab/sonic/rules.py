@@ -2,112 +2,33 @@
 
 A rule finds what it says and nothing that follows from another's finding: a port that does not
 pause a priority is not told as well that it has no watchdog for it.
-
-Headroom is asked for by `controller/headroom.py`. Lossless packets have the longest payload that
-RoCEv2 has and the port takes, or what LOSSLESS_TRAFFIC_PATTERN says; a pause frame waits for the
-longest frame of any class. Memory counts in bytes unless a chip is named: cells only add to it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
 from math import ceil
 from typing import Any
 
-from controller import LinkSpec
-from controller.headroom import headroom
-from lab.scenario.model import Scenario
-from lab.scenario.translate import controller_settings
-from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch
-from lab.sonic.fabric import Cable, Fabric, Place, link_of, response_ns
+from lab.sonic import rules_classes, rules_routes, rules_times
+from lab.sonic.basis import (
+    ALPHA_RANGE,
+    Findings,
+    Options,
+    commonest,
+    facts_of,
+    listed,
+    need,
+    xoff_at,
+)
+from lab.sonic.config_db import Port, Profile, Switch
+from lab.sonic.fabric import Fabric, Place
 from lab.sonic.findings import Finding, Level, Op, entry, replace
-from lab.sonic.routes import circles
-from params.shares import ALPHAS
+from lab.sonic.rules_classes import profile_for
 
-_ETHERNET_BYTES = 18  # 802.1Q tag included, FCS not
-_ROCE_MTUS = 4096, 2048, 1024, 512, 256  # of InfiniBand
-_IP_BYTES = 64  # of a RoCEv2 packet that are none of its payload, at most
-_ALPHAS = -8, len(ALPHAS) - 9  # as logarithms
 _USUAL_WATCH = {"action": "drop", "detection_time": 200, "restoration_time": 200}
-_USUAL_POLL_MS = 200
 _USUAL_WRED = "CLOSLAB_ECN"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What configurations do not say."""
-
-    cell: int = 1
-    response_ns: int | None = None  # without it as 802.3 has it for the port's speed
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Of a port: how much headroom a lossless priority needs, and of what that is made."""
-
-    link: LinkSpec
-    mtu: int  # of lossless packets
-    frame: int
-    extra_ns: int  # until the sender obeys: its response, and what the pause frame waits for
-    size: int
-
-
-@cache
-def header_bytes() -> int:
-    """What a RoCEv2 packet has besides its payload, as switches of the lab count it."""
-    usual = Scenario(name="usual")
-    return controller_settings(usual, usual.fabric()).max_frame - usual.link.mtu
-
-
-def roce_mtu(switch: Switch, port: Port) -> int:
-    """The payload of a lossless packet at a port."""
-    fits = [mtu for mtu in _ROCE_MTUS if mtu + _IP_BYTES <= port.mtu]
-    told = switch.lossless_mtu
-    return min(fits[0] if fits else 256, max(256, told // 8 * 8) if told else 4096)
-
-
-def need(switch: Switch, port: Port, options: Options) -> Need | None:
-    """The headroom that a port's cable needs; None: how long it is is not told."""
-    link = link_of(port)
-    if link is None:
-        return None
-    mtu = roce_mtu(switch, port)
-    frame = mtu + header_bytes()
-    response = response_ns(port.speed_mbps) if options.response_ns is None else options.response_ns
-    waits = max(0, port.mtu + _ETHERNET_BYTES - frame) * 8000 / port.speed_mbps
-    extra = response + ceil(waits)
-    return Need(link, mtu, frame, extra, headroom(link, frame, extra, options.cell))
-
-
-@dataclass(slots=True)
-class Findings:
-    """A fabric, and what is found of it."""
-
-    fabric: Fabric
-    options: Options
-    lossless: frozenset[int]  # the priorities that most ports pause
-    disagreeing: frozenset[Place]
-
-    def agreed(self, switch: Switch, port: Port) -> list[int]:
-        """The paused priorities of a port, without those that its neighbour knows nothing of."""
-        is_odd = Place(switch.name, port.name) in self.disagreeing
-        return sorted(port.pfc & self.lossless if is_odd else port.pfc)
-
-    def ports(self) -> Iterator[tuple[Switch, Port]]:
-        """All that are in use."""
-        for switch in self.fabric.switches.values():
-            for port in self.fabric.in_use(switch):
-                yield switch, port
-
-    def cables(self) -> Iterator[tuple[Cable, Port, Port]]:
-        """All whose both ends are up."""
-        for cable in self.fabric.cables:
-            a, b = self.fabric.port(cable.a), self.fabric.port(cable.b)
-            if a.is_up and b.is_up:
-                yield cable, a, b
 
 
 Rule = Callable[[Findings], Iterator[Finding]]
@@ -121,7 +42,7 @@ def check(fabric: Fabric, options: Options) -> list[Finding]:
         for port in fabric.in_use(switch)
         if port.pfc
     )
-    lossless = _commonest(paused) or frozenset()
+    lossless = commonest(paused) or frozenset()
     odd = set()
     for cable in fabric.cables:
         a, b = fabric.port(cable.a), fabric.port(cable.b)
@@ -133,15 +54,6 @@ def check(fabric: Fabric, options: Options) -> list[Finding]:
         for finding in rule(found):
             made.setdefault((finding.rule, finding.place), finding)
     return sorted(made.values(), key=lambda f: (f.level is Level.ADVICE, f.switch, f.rule, f.key))
-
-
-def _commonest(values: Counter[Any]) -> Any:
-    """What there is most of; of equally many the least, so that it does not depend on order."""
-    return min(values, key=lambda v: (-values[v], repr(v))) if values else None
-
-
-def _listed(numbers: Any) -> str:
-    return ",".join(map(str, sorted(numbers))) or "none"
 
 
 # --- pauses ---------------------------------------------------------------------------------------
@@ -157,13 +69,13 @@ def _pfc_one_end(found: Findings) -> Iterator[Finding]:
             wanted = peer.pfc if peer.pfc == found.lossless else found.lossless
             yield Finding(
                 "pfc-one-end", here.switch, "PORT_QOS_MAP", here.port,
-                f"pfc_enable is {_listed(port.pfc)}, and {_listed(peer.pfc)} at the other end, "
+                f"pfc_enable is {listed(port.pfc)}, and {listed(peer.pfc)} at the other end, "
                 f"{there}",
                 f"{here} neither pauses its neighbour for "
-                f"{_listed(port.pfc ^ peer.pfc)} nor obeys it: packets of that priority are lost",
-                f"Set pfc_enable {_listed(wanted)} at both ends.",
+                f"{listed(port.pfc ^ peer.pfc)} nor obeys it: packets of that priority are lost",
+                f"Set pfc_enable {listed(wanted)} at both ends.",
                 patch={here.switch: (replace("PORT_QOS_MAP", here.port, "pfc_enable",
-                                             _listed(wanted)),)},
+                                             listed(wanted)),)},
             )  # fmt: skip
 
 
@@ -177,11 +89,11 @@ def _pfc_off(found: Findings) -> Iterator[Finding]:
             if switch.is_lossless(port, switch.group_of(port, priority))
         ]
         if idle:
-            wanted = _listed(port.pfc | set(idle))
+            wanted = listed(port.pfc | set(idle))
             yield Finding(
                 "pfc-off", switch.name, "PORT_QOS_MAP", port.name,
-                f"priority group {_listed(idle)} has headroom, and pfc_enable is "
-                f"{_listed(port.pfc)}",
+                f"priority group {listed(idle)} has headroom, and pfc_enable is "
+                f"{listed(port.pfc)}",
                 "nobody is paused: the headroom fills once, and then packets are lost",
                 f"Set pfc_enable {wanted}.",
                 patch={switch.name: (replace("PORT_QOS_MAP", port.name, "pfc_enable", wanted),)},
@@ -212,7 +124,7 @@ def _pg_missing(found: Findings) -> Iterator[Finding]:
             group = switch.group_of(port, priority)
             if not _is_mapped(switch, port, priority) or switch.is_lossless(port, group):
                 continue
-            profile = _profile_for(found, switch, port)
+            profile = profile_for(found, switch, port)
             patch: dict[str, tuple[Op, ...]] = {}
             if profile is not None:
                 fields = {"profile": profile}
@@ -225,7 +137,7 @@ def _pg_missing(found: Findings) -> Iterator[Finding]:
                 "what arrives between a pause and its being obeyed finds no room, and is lost",
                 "Give the group a lossless profile"
                 + (f", {profile}." if profile else ", with an xoff for the port's cable."),
-                patch=patch, facts=_facts(found, switch, port),
+                patch=patch, facts=facts_of(found, switch, port),
             )  # fmt: skip
 
 
@@ -237,28 +149,6 @@ def _without_headroom(found: Findings) -> set[str]:
         if port.pfc:
             paused[switch.name] = paused.get(switch.name, False) or has_any
     return {name for name, has_any in paused.items() if not has_any}
-
-
-def _profile_for(found: Findings, switch: Switch, port: Port) -> str | None:
-    """A lossless profile of the same switch that suffices for a port's cable."""
-    wanted = need(switch, port, found.options)
-    enough = [
-        (profile.xoff, name)
-        for name, profile in switch.profiles.items()
-        if profile.xoff is not None and (wanted is None or profile.xoff >= wanted.size)
-    ]
-    return min(enough)[1] if enough else None
-
-
-def _facts(found: Findings, switch: Switch, port: Port) -> dict[str, Any]:
-    wanted = need(switch, port, found.options)
-    if wanted is None:
-        return {}
-    link = wanted.link
-    return {
-        "rate_gbps": link.rate_bps / 1e9, "delay_ns": link.delay_ns, "mtu": wanted.mtu,
-        "extra_ns": wanted.extra_ns, "need": wanted.size, "cell": found.options.cell,
-    }  # fmt: skip
 
 
 def _headroom(found: Findings) -> Iterator[Finding]:
@@ -282,7 +172,7 @@ def _headroom(found: Findings) -> Iterator[Finding]:
             "what arrives between a pause and its being obeyed finds no room, and is lost",
             f"Set xoff to {wanted_size:,} or more.",
             patch={name: (replace("BUFFER_PROFILE", key, "xoff", wanted_size),)},
-            facts={**_facts(found, found.fabric.switches[name], port),
+            facts={**facts_of(found, found.fabric.switches[name], port),
                    "configured": profile.xoff, "ports": ports},
         )  # fmt: skip
 
@@ -293,7 +183,7 @@ def _facts_of(found: Findings, switch: Switch, xoff: int) -> dict[str, Any]:
         for group in port.groups:
             told = switch.headroom(port, group)
             if told is not None and told[1].xoff == xoff:
-                return _facts(found, switch, port)
+                return facts_of(found, switch, port)
     return {}
 
 
@@ -359,7 +249,7 @@ def _dscp(found: Findings) -> Iterator[Finding]:
     for switch, port in found.ports():
         for dscp, leads_to in (switch.map_of(port, "dscp_to_tc_map") or {}).items():
             seen.setdefault(dscp, Counter())[leads_to] += 1
-    common = {dscp: _commonest(tcs) for dscp, tcs in seen.items()}
+    common = {dscp: commonest(tcs) for dscp, tcs in seen.items()}
     for switch, port in found.ports():
         told = switch.map_of(port, "dscp_to_tc_map")
         if told is None:
@@ -449,23 +339,6 @@ def _wred(found: Findings) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def xoff_at(switch: Switch, port: Port, priority: int) -> int | None:
-    """What one sender alone may have in a switch before it is paused; None: it is not told."""
-    told = switch.headroom(port, switch.group_of(port, priority))
-    if told is None:
-        return None
-    profile = told[1]
-    if profile.static_th is not None:
-        return profile.size + profile.static_th
-    pool = switch.pools.get(profile.pool)
-    if pool is None or pool.size is None or profile.dynamic_th is None:
-        return None
-    if not _ALPHAS[0] <= profile.dynamic_th <= _ALPHAS[1]:
-        return None
-    alpha = 2.0**profile.dynamic_th
-    return int(profile.size + pool.size * alpha / (1 + alpha))
-
-
 def _ecn_late(found: Findings) -> Iterator[Finding]:
     for switch in found.fabric.switches.values():
         for priority in sorted(found.lossless):
@@ -517,13 +390,13 @@ def _watchdog(found: Findings) -> Iterator[Finding]:
         if bare:
             yield Finding(
                 "watchdog-missing", switch.name, "PORT_QOS_MAP", port.name,
-                f"priority {_listed(bare)} is paused, and pfcwd_sw_enable is "
-                f"{_listed(port.watched)}",
+                f"priority {listed(bare)} is paused, and pfcwd_sw_enable is "
+                f"{listed(port.watched)}",
                 "a neighbour that never stops pausing holds the port, and who waits for it, for "
                 "good",
-                f"Set pfcwd_sw_enable {_listed(port.watched | set(paused))}.",
+                f"Set pfcwd_sw_enable {listed(port.watched | set(paused))}.",
                 patch={switch.name: (replace("PORT_QOS_MAP", port.name, "pfcwd_sw_enable",
-                                             _listed(port.watched | set(paused))),)},
+                                             listed(port.watched | set(paused))),)},
             )  # fmt: skip
         elif paused and port.name not in switch.watches:
             yield Finding(
@@ -573,7 +446,7 @@ def _unequal(found: Findings) -> Iterator[Finding]:
             "speed": lambda port: port.speed_mbps,
             "cable": lambda port: port.cable_m,
         }[what]
-        usual = _commonest(Counter(of(port) for _, *ends in found.cables() for port in ends))
+        usual = commonest(Counter(of(port) for _, *ends in found.cables() for port in ends))
         for cable, a, b in found.cables():
             if of(a) == of(b) or None in (of(a), of(b)):
                 continue
@@ -619,12 +492,12 @@ def _neighbours(found: Findings) -> Iterator[Finding]:
 
 
 def _alpha(found: Findings) -> Iterator[Finding]:
-    low, high = _ALPHAS
+    low, high = ALPHA_RANGE
     for switch in found.fabric.switches.values():
         for key, profile in switch.profiles.items():
             if profile.dynamic_th is None or low <= profile.dynamic_th <= high:
                 continue
-            usual = _commonest(
+            usual = commonest(
                 Counter(
                     other.dynamic_th
                     for one in found.fabric.switches.values()
@@ -642,50 +515,6 @@ def _alpha(found: Findings) -> Iterator[Finding]:
                 patch={switch.name: (replace("BUFFER_PROFILE", key, "dynamic_th",
                                              0 if usual is None else usual),)},
             )  # fmt: skip
-
-
-def _deadlock(found: Findings) -> Iterator[Finding]:
-    fabric = found.fabric
-    if not found.lossless:
-        return
-    beside: dict[str, set[str]] = {name: set() for name in fabric.switches}
-    joined: dict[tuple[str, str], list[Cable]] = {}
-    for cable, _, _ in found.cables():
-        a, b = cable.a.switch, cable.b.switch
-        beside[a].add(b)
-        beside[b].add(a)
-        joined.setdefault((min(a, b), max(a, b)), []).append(cable)
-    ends = sorted({place.switch for places in fabric.hosts.values() for place in places})
-    ends = ends or [n for n, s in fabric.switches.items() if "tor" in s.role.lower()]
-    asns = {n: s.asn for n, s in fabric.switches.items() if s.asn is not None}
-    if len(asns) < len(fabric.switches) or not all(
-        "BGP_NEIGHBOR" in s.tables for s in fabric.switches.values()
-    ):
-        asns = {}
-    for circle in circles({n: sorted(b) for n, b in beside.items()}, ends or sorted(beside), asns):
-        pairs = list(zip(circle, (*circle[1:], circle[0]), strict=True))
-        cross = [pair for pair in pairs if _is_level(fabric, *pair)] or pairs
-        a, b = min(tuple(sorted(pair)) for pair in cross)
-        cable = joined[a, b][0]
-        here = cable.a if cable.a.switch == a else cable.b
-        patch: dict[str, tuple[Op, ...]] = {}
-        for one in joined[a, b]:
-            for end in (one.a, one.b):
-                op = replace("PORT", end.port, "admin_status", "down")
-                patch[end.switch] = (*patch.get(end.switch, ()), op)
-        yield Finding(
-            "deadlock", here.switch, "DEVICE_NEIGHBOR", here.port,
-            f"buffers can wait for one another in a circle: {' > '.join((*circle, circle[0]))}",
-            "once all of them are full nobody may send, and only the watchdog's losses end it",
-            f"Take the cable between {a} and {b}, which joins switches of one tier, out of the "
-            "shortest ways.",
-            patch=patch, facts={"circle": circle},
-        )  # fmt: skip
-
-
-def _is_level(fabric: Fabric, a: str, b: str) -> bool:
-    """Whether two switches have the same role."""
-    return fabric.switches[a].role == fabric.switches[b].role
 
 
 def _nowhere(found: Findings) -> Iterator[Finding]:
@@ -706,6 +535,5 @@ RULES: Mapping[str, Rule] = {
     "dscp-map": _dscp, "pg-map": _maps, "ecn-missing": _wred, "ecn-late": _ecn_late,
     "watchdog-missing": _watchdog, "watchdog-slow": _watchdog_slow,
     "mtu-differs": _unequal, "neighbour-missing": _neighbours, "alpha-range": _alpha,
-    "deadlock": _deadlock,
+    **rules_classes.RULES, **rules_times.RULES, **rules_routes.RULES,
 }  # fmt: skip
-__all__ = ["COMPUTED", "READ", "RULES", "Options", "check", "need", "roce_mtu", "xoff_at"]

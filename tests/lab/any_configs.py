@@ -13,10 +13,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.sonic.basis import Options
 from lab.sonic.fabric import read_fabric
 from lab.sonic.findings import Finding, write_cured
-from lab.sonic.rules import Options, check
-from tests.lab.config_folders import FAULTS, Drawn, faulty, sound
+from lab.sonic.rules import check
+from tests.lab.config_folders import FAULTS, NO_PATCH, Drawn, faulty, sound
 
 
 def found_in(drawn: Drawn, folder: Path) -> list[Finding]:
@@ -37,7 +38,7 @@ def complaint(seed: int, fault: str | None, folder: Path) -> str:
     if told != [(rule, *where)]:
         return f"{rule} at {where} was to be found, and there is {told}"
     if not found[0].patch:
-        return "" if rule == "pg-not-told" else f"{rule} has no patch"
+        return "" if rule in NO_PATCH else f"{rule} has no patch"
     cured = folder / f"cured-{fault.replace(' ', '-')}-{seed}"
     write_cured(drawn.switches, found, cured)
     left = check(read_fabric(cured), Options())

@@ -15,9 +15,9 @@ from typing import Any
 
 from controller import LinkSpec
 from controller.headroom import headroom
+from lab.sonic.basis import header_bytes
 from lab.sonic.config_db import MAPS_OF_PORTS
 from lab.sonic.fabric import delay_ns, response_ns
-from lab.sonic.rules import header_bytes
 
 LOSSLESS = 3, 4
 MTU = 9100
@@ -72,7 +72,7 @@ def sound(seed: int, sizes: tuple[int, int, int] | None = None) -> Drawn:
     host_speed = rng.choice((25_000, 100_000, 200_000))
     speed = rng.choice((host_speed, 400_000))
     short, long = rng.choice((3, 5)), rng.choice((30, 40, 100, 300))
-    have_one_as = rng.random() < 0.5
+    have_one_as = spines < 3 or rng.random() < 0.5  # two of their own close circles round failures
     plus = 1 + rng.random()
     kmin = rng.choice((50_000, 100_000, 300_000))
     drawn.switches = {
@@ -115,6 +115,7 @@ def _switch(name: str, asn: int, plus: float, kmin: int) -> dict[str, Any]:
             "ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "24000000",
                                       "xoff": str(int(plus * 60_000_000))},
             "egress_lossy_pool": {"type": "egress", "mode": "dynamic", "size": "20000000"},
+            "egress_lossless_pool": {"type": "egress", "mode": "static", "size": "24000000"},
         },
         "BUFFER_PROFILE": {
             "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0",
@@ -355,6 +356,203 @@ def _speed_of(drawn: Drawn) -> tuple[int, int]:
     return int(content["PORT"][port]["speed"]), int(metres.rstrip("m"))
 
 
+def _at_queue(field: str, value: str, queue: int = 0) -> Callable[[Drawn], Where]:
+    def inject(drawn: Drawn) -> Where:
+        switch, port = drawn.a_port()
+        drawn.switches[switch]["QUEUE"][f"{port}|{queue}"][field] = value
+        return switch, "QUEUE", f"{port}|{queue}"
+
+    return inject
+
+
+def _strict(drawn: Drawn) -> Where:
+    for content in drawn.switches.values():
+        content["SCHEDULER"]["scheduler.9"] = {"type": "STRICT"}
+    return _at_queue("scheduler", "scheduler.9", drawn.rng.choice(LOSSLESS))(drawn)
+
+
+def _light(drawn: Drawn) -> Where:
+    switch = drawn.a_switch()
+    drawn.switches[switch]["SCHEDULER"]["scheduler.1"]["weight"] = drawn.rng.choice(("1", "2"))
+    return switch, "SCHEDULER", "scheduler.1"
+
+
+def _field(table: str, key: str, name: str, *values: str) -> Callable[[Drawn], Where]:
+    def inject(drawn: Drawn) -> Where:
+        switch = drawn.a_switch()
+        drawn.switches[switch][table][key][name] = drawn.rng.choice(values)
+        return switch, table, f"{key}|{name}" if "_TO_" in table else key
+
+    return inject
+
+
+def _pfc_path(drawn: Drawn) -> Where:
+    leaf = drawn.rng.choice([name for name in sorted(drawn.switches) if name.startswith("tor")])
+    content = drawn.switches[leaf]
+    content["PORT_QOS_MAP"]["Ethernet0"] |= {"pfc_enable": "", "pfcwd_sw_enable": ""}
+    del content["BUFFER_PG"]["Ethernet0|3-4"]
+    return leaf, "PORT_QOS_MAP", "Ethernet0"
+
+
+def _untrusted(drawn: Drawn) -> Where:
+    switch, port = drawn.a_port()
+    del drawn.switches[switch]["PORT_QOS_MAP"][port]["dscp_to_tc_map"]
+    return switch, "PORT_QOS_MAP", port
+
+
+def _cnp(drawn: Drawn) -> Where:
+    tc = drawn.rng.choice(("3", "4"))
+    for content in drawn.switches.values():
+        content["DSCP_TO_TC_MAP"]["AZURE"]["48"] = tc
+    return "agg0", "DSCP_TO_TC_MAP", "AZURE|48"
+
+
+def _no_xon(drawn: Drawn) -> Where:
+    switch, port = drawn.a_port()
+    content = drawn.switches[switch]
+    name = content["BUFFER_PG"][f"{port}|3-4"]["profile"]
+    del content["BUFFER_PROFILE"][name]["xon"], content["BUFFER_PROFILE"][name]["xon_offset"]
+    return switch, "BUFFER_PROFILE", name
+
+
+def _trim(profile: str, queue: str | None) -> Callable[[Drawn], Where]:
+    def inject(drawn: Drawn) -> Where:
+        switch = drawn.a_switch()
+        content = drawn.switches[switch]
+        content["BUFFER_PROFILE"][profile]["packet_discard_action"] = "trim"
+        if queue is not None:
+            content["SWITCH_TRIMMING"] = {
+                "GLOBAL": {"size": "128", "dscp_value": "48", "queue_index": queue}
+            }
+        if queue == "3":
+            return switch, "SWITCH_TRIMMING", "GLOBAL"
+        return switch, "BUFFER_PROFILE", profile
+
+    return inject
+
+
+def _hash(drawn: Drawn) -> Where:
+    switch = drawn.a_switch()
+    drawn.switches[switch]["SWITCH_HASH"] = {"GLOBAL": {"ecmp_hash": ["SRC_IP", "DST_IP"]}}
+    return switch, "SWITCH_HASH", "GLOBAL"
+
+
+def _watch(**fields: str) -> Callable[[Drawn], Where]:
+    def inject(drawn: Drawn) -> Where:
+        switch, port = drawn.a_port()
+        drawn.switches[switch]["PFC_WD"][port] |= fields
+        if "detection_time" in fields:
+            poll = min(200, int(fields["detection_time"]))
+            drawn.switches[switch]["PFC_WD"]["GLOBAL"]["POLL_INTERVAL"] = str(poll)
+        return switch, "PFC_WD", port
+
+    return inject
+
+
+def _flat(drawn: Drawn) -> Where:
+    switch = drawn.a_switch()
+    profile = drawn.switches[switch]["WRED_PROFILE"]["AZURE_LOSSLESS"]
+    profile |= {"green_min_threshold": "1000000", "green_max_threshold": "200000000"}
+    return switch, "WRED_PROFILE", "AZURE_LOSSLESS"
+
+
+def _own_as(drawn: Drawn) -> Where:
+    """Two spines, each with an AS of its own: round two failures ways lead down and up again."""
+    for at, name in enumerate(sorted(drawn.switches)):
+        drawn.switches[name]["DEVICE_METADATA"]["localhost"]["bgp_asn"] = str(64_000 + at)
+    return "agg0", "DEVICE_NEIGHBOR", "Ethernet0"
+
+
+def _one_spine(drawn: Drawn) -> Where:
+    for name in [name for name in drawn.switches if name.startswith("agg") and name != "agg0"]:
+        del drawn.switches[name]
+    for content in drawn.switches.values():
+        content["DEVICE_NEIGHBOR"] = {
+            port: told for port, told in content["DEVICE_NEIGHBOR"].items()
+            if told["name"] in drawn.switches or told["name"].startswith("gpu")
+        }  # fmt: skip
+    leaf = drawn.switches["tor0"]["DEVICE_NEIGHBOR"]
+    return "tor0", "DEVICE_NEIGHBOR", next(p for p, told in leaf.items() if told["name"] == "agg0")
+
+
+def _same_as(drawn: Drawn) -> Where:
+    for name in ("tor0", "tor1"):
+        drawn.switches[name]["DEVICE_METADATA"]["localhost"]["bgp_asn"] = "65500"
+    return "tor0", "DEVICE_NEIGHBOR", ""
+
+
+def _uplinks(drawn: Drawn) -> tuple[str, list[tuple[str, str, str, str]]]:
+    """A leaf, and its cables to spines."""
+    leaf = drawn.rng.choice([name for name in sorted(drawn.switches) if name.startswith("tor")])
+    return leaf, [cable for cable in drawn.cables if cable[0] == leaf]
+
+
+def _crowded(drawn: Drawn) -> Where:
+    leaf, cables = _uplinks(drawn)
+    content = drawn.switches[leaf]
+    down = sum(int(content["PORT"][port]["speed"]) for port, told in
+               content["DEVICE_NEIGHBOR"].items() if told["name"].startswith("gpu"))  # fmt: skip
+    for a, a_port, b, b_port in cables:
+        for switch, port in ((a, a_port), (b, b_port)):
+            drawn.switches[switch]["PORT"][port]["speed"] = str(down // (4 * len(cables)))
+    return leaf, "DEVICE_NEIGHBOR", ""
+
+
+def _slow_uplink(drawn: Drawn) -> Where:
+    leaf, cables = _uplinks(drawn)
+    a, a_port, b, b_port = cables[0]
+    speed = int(drawn.switches[a]["PORT"][a_port]["speed"])
+    slower = {25_000: 10_000, 100_000: 50_000, 200_000: 100_000, 400_000: 200_000}[speed]
+    for switch, port in ((a, a_port), (b, b_port)):
+        drawn.switches[switch]["PORT"][port]["speed"] = str(slower)
+    return leaf, "PORT", a_port
+
+
+def _in_one_as(drawn: Drawn) -> None:
+    """Spines, so that no circle follows from a cable that is missing."""
+    for name, content in drawn.switches.items():
+        if name.startswith("agg"):
+            content["DEVICE_METADATA"]["localhost"]["bgp_asn"] = "64600"
+
+
+def _fewer(drawn: Drawn) -> Where:
+    _in_one_as(drawn)
+    leaf, cables = _uplinks(drawn)
+    a, a_port, b, b_port = cables[0]
+    for switch, port in ((a, a_port), (b, b_port)):
+        del drawn.switches[switch]["DEVICE_NEIGHBOR"][port]
+    return leaf, "DEVICE_NEIGHBOR", ""
+
+
+def _fec(drawn: Drawn) -> Where:
+    a, a_port, b, b_port = drawn.rng.choice(drawn.cables)
+    drawn.switches[a]["PORT"][a_port]["fec"] = "rs"
+    drawn.switches[b]["PORT"][b_port]["fec"] = "none"
+    return a, "PORT", a_port
+
+
+def _down(drawn: Drawn) -> Where:
+    _in_one_as(drawn)
+    switch, port, _, _ = drawn.an_end()
+    drawn.switches[switch]["PORT"][port]["admin_status"] = "down"
+    return switch, "PORT", port
+
+
+def _no_bgp(drawn: Drawn) -> Where:
+    a, _, b, _ = drawn.an_end()
+    told = drawn.switches[a]["BGP_NEIGHBOR"]
+    for key in [key for key, one in told.items() if one["name"] == b]:
+        del told[key]
+    return a, "BGP_NEIGHBOR", b
+
+
+def _mtu_path(drawn: Drawn) -> Where:
+    a, a_port, b, b_port = drawn.rng.choice(drawn.cables)
+    for switch, port in ((a, a_port), (b, b_port)):
+        drawn.switches[switch]["PORT"][port]["mtu"] = "2000"
+    return b, "PORT", b_port
+
+
 FAULTS: dict[str, tuple[str, Callable[[Drawn], Where]]] = {
     "headroom": ("headroom-small", _headroom),
     "long cable": ("headroom-small", _long_cable),
@@ -379,15 +577,56 @@ FAULTS: dict[str, tuple[str, Callable[[Drawn], Where]]] = {
     "neighbour": ("neighbour-missing", _neighbour),
     "alpha": ("alpha-range", _alpha),
     "ring": ("deadlock", _ring),
+    "bare port": ("pfc-path", _pfc_path),
+    "shared group": ("pg-shared", _field("TC_TO_PRIORITY_GROUP_MAP", "AZURE", "1", "3", "4")),
+    "shared queue": ("queue-shared", _field("TC_TO_QUEUE_MAP", "AZURE", "1", "3", "4")),
+    "untrusted": ("dscp-untrusted", _untrusted),
+    "notifications": ("cnp-class", _cnp),
+    "strict": ("scheduler-strict", _strict),
+    "light": ("scheduler-weight", _light),
+    "small queue": (
+        "queue-limit",
+        _field("BUFFER_PROFILE", "egress_lossless_profile", "static_th", "50000", "300000"),
+    ),
+    "no xon": ("xon-missing", _no_xon),
+    "trim": ("trim-lossless", _trim("egress_lossless_profile", "6")),
+    "trim queue": ("trim-queue", _trim("egress_lossy_profile", "3")),
+    "trim untold": ("trim-untold", _trim("egress_lossy_profile", None)),
+    "dangling": ("reference-missing", _at_queue("scheduler", "scheduler.7")),
+    "hash": ("hash-fields", _hash),
+    "eager watch": ("watchdog-eager", _watch(detection_time="50")),
+    "late watch": ("watchdog-late", _watch(detection_time="1000", restoration_time="1000")),
+    "alert": ("watchdog-alert", _watch(action="alert")),
+    "flat marks": ("ecn-flat", _flat),
+    "own AS": ("deadlock-failure", _own_as),
+    "one spine": ("single-cable", _one_spine),
+    "same AS": ("unreachable", _same_as),
+    "crowded": ("oversubscribed", _crowded),
+    "slow uplink": ("uplinks-unequal", _slow_uplink),
+    "fewer": ("uplinks-fewer", _fewer),
+    "fec": ("fec-differs", _fec),
+    "down": ("port-down", _down),
+    "no bgp": ("bgp-missing", _no_bgp),
+    "mtu path": ("mtu-path", _mtu_path),
 }
+# What is mended with cables, or by somebody who knows more.
+NO_PATCH = {
+    "pg-not-told", "reference-missing", "single-cable", "unreachable", "oversubscribed",
+    "uplinks-unequal", "uplinks-fewer", "bgp-missing",
+}  # fmt: skip
+# Of how many leaves and spines at least a fault needs to be there alone, and how many at most.
+_SIZES = {
+    "ring": (4, 2, 4), "own AS": (4, 2, 2), "fewer": (3, 3, 4), "down": (3, 3, 4),
+}  # fmt: skip
 
 
 def faulty(seed: int, fault: str) -> tuple[Drawn, str, Where]:
     """A sound fabric with a fault in it, the rule that is to find it, and where."""
     rule, inject = FAULTS[fault]
+    least, few, most = _SIZES.get(fault, (3, 2, 4))
     while True:
         drawn = sound(seed)
         leaves = sum(name.startswith("tor") for name in drawn.switches)
-        if fault != "ring" or leaves >= 4:
+        if leaves >= least and few <= len(drawn.switches) - leaves <= most:
             return drawn, rule, inject(drawn)
         seed += 1_000_003

@@ -1,0 +1,98 @@
+"""What was found, as a terminal, a program or a code scanner has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lab.sonic.device import Device
+from lab.sonic.fabric import Fabric
+from lab.sonic.findings import Finding, Level
+from lab.sonic.proofs import Proof
+
+Pairs = list[tuple[Finding, Proof | None]]
+_MOST_NAMED = 3
+_ROWS = ("Gb/s", "m", "xoff", "needs", "of 1024", "in cells", "short")
+
+
+def content(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> dict[str, Any]:
+    """As JSON has it."""
+    told: dict[str, Any] = {
+        "switches": len(fabric.switches) if fabric else None,
+        "cables": len(fabric.cables) if fabric else None,
+        "left_out": left_out(fabric) if fabric else [],
+        "findings": [one.content() | ({"proof": proof.content()} if proof else {})
+                     for one, proof in pairs],
+    }  # fmt: skip
+    if device is not None:
+        told["rows"] = [row.content() for row in device.rows]
+        told["not_rendered"] = device.not_rendered
+    return told
+
+
+def left_out(fabric: Fabric) -> list[str]:
+    """What was not understood, or is not read."""
+    unread = (f"{name}: {line}" for name, s in fabric.switches.items() for line in s.unread)
+    return [*fabric.left_out, *unread]
+
+
+def lines(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> Iterator[str]:
+    """As a terminal has it."""
+    yield from _findings(fabric, pairs)
+    if device is not None:
+        yield from _rows(device)
+    advice = sum(one.level is Level.ADVICE for one, _ in pairs)
+    what = "faults" if any(proof for _, proof in pairs) else "findings"
+    told = f"{len(pairs) - advice} {what}, {advice} of advice"
+    if fabric is None:
+        yield told
+        return
+    ports = sum(len(switch.ports) for switch in fabric.switches.values())
+    cables = f"{len(fabric.cables)} cables between them" if device is None else f"{ports} ports"
+    count = len(fabric.switches)
+    yield f"{count} switch{'es' if count != 1 else ''}, {cables}: {told}"
+    left = left_out(fabric)
+    if left:
+        yield f"{len(left)} things were not understood, or are not read, such as: {left[0]}"
+        yield "All of them: --json, or the report of closlab import."
+
+
+def _findings(fabric: Fabric | None, pairs: Pairs) -> Iterable[str]:
+    groups: dict[tuple[str, str, str, str], Pairs] = {}
+    for one, proof in pairs:
+        key = one.switch, one.rule, one.table, one.consequence
+        groups.setdefault(key, []).append((one, proof))
+    for group in groups.values():
+        one, proof = group[0]
+        keys = [each.key for each, _ in group]
+        more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+        named = f"{', '.join(keys[:_MOST_NAMED])}{more}"
+        place = f"{one.table}.{named}" if fabric is None else f"{one.switch} {one.table}|{named}"
+        yield f"{one.level}: {one.rule}: {place}"
+        yield f"  {one.what}"
+        yield f"  Then {one.consequence}."
+        yield f"  {one.cure}"
+        if proof is not None and proof.before is not None:
+            yield f"  Run:   {proof.before}"
+            yield f"  Cured: {proof.after}"
+        if proof is not None and not proof.is_shown:
+            yield f"  Advice: {proof.note}."
+        yield ""
+
+
+def _rows(device: Device) -> Iterator[str]:
+    if device.not_rendered:
+        yield f"Only the rows are checked, not what the switch would run: {device.not_rendered}"
+        yield ""
+    if not device.rows:
+        return
+    cells = any(row.cells for row in device.rows)
+    titles = [title for title in _ROWS if cells or title != "in cells"]
+    yield "Headroom in bytes: xoff of pg_profile_lookup.ini, and what 4096-byte packets need"
+    yield "  " + "".join(f"{title:>10}" for title in titles)
+    for one in device.rows:
+        told = [f"{one.row.speed_mbps / 1000:g}", f"{one.row.metres:g}", f"{one.row.xoff:,}",
+                f"{one.large:,}", f"{one.small:,}", *([f"{one.cells:,}"] if cells else []),
+                f"{one.short:,}" if one.short else ""]  # fmt: skip
+        yield ("  " + "".join(f"{text:>10}" for text in told)).rstrip()
+    yield ""
