@@ -21,8 +21,9 @@ from lab.sonic.fabric import Fabric, read_fabric
 from lab.sonic.findings import Finding, Level, write_cured
 from lab.sonic.proofs import Proof, prove, written
 from lab.sonic.rules import check
+from lab.sonic.sarif import sarif
 from lab.sonic.scenarios import check_scenario
-from lab.sonic.told import content, lines
+from lab.sonic.told import content, left_out, lines
 
 FOUND = 1  # the exit code where faults are found
 
@@ -57,6 +58,12 @@ def command(
     kept: Annotated[
         Path | None, typer.Option("--out", help="With --prove: a folder for the scenarios.")
     ] = None,
+    sarif_file: Annotated[
+        Path | None, typer.Option("--sarif", help="Write SARIF, for code scanners, to a file.")
+    ] = None,
+    page_file: Annotated[
+        Path | None, typer.Option("--page", help="Write a page, with the fabric drawn, to a file.")
+    ] = None,
     is_json: Json = False,
 ) -> None:
     """Say what would go wrong in a fabric of SONiC switches or a scenario, where, and its cure.
@@ -65,9 +72,9 @@ def command(
     """
     if profile is not None and profile not in ASICS:
         raise ScenarioError(f"there is no profile '{profile}'", f"There are {', '.join(ASICS)}.")
-    for path in (cured, kept):
+    for path in (cured, kept, sarif_file, page_file):
         if path is not None and path.exists():
-            raise RunError(f"{path} is there already", "Name another folder.")
+            raise RunError(f"{path} is there already", "Name another one.")
     if kept is not None and not proved:
         raise LabError("--out is for the scenarios of --prove", "Give --prove too.")
     fabric: Fabric | None = None
@@ -94,12 +101,32 @@ def command(
         with writing_to(cured):
             write_cured({name: s.tables for name, s in fabric.switches.items()}, found, cured)
     pairs = list(zip(found, proofs, strict=True))
+    _write(folder, fabric, pairs, sarif_file, page_file)
     if is_json:
         print(json.dumps(content(fabric, pairs, device), indent=2))
     else:
         print("\n".join(map(printable, lines(fabric, pairs, device))))
     if any(one.level is not Level.ADVICE for one in found):
         raise typer.Exit(FOUND)
+
+
+def _write(
+    folder: Path, fabric: Fabric | None, pairs: list[tuple[Finding, Proof | None]],
+    sarif_file: Path | None, page_file: Path | None,
+) -> None:  # fmt: skip
+    """What is asked for as files."""
+    if sarif_file is not None:
+        with writing_to(sarif_file):
+            sarif_file.write_text(json.dumps(sarif(fabric, folder, pairs), indent=1) + "\n")
+    if page_file is not None:
+        from lab.sonic.page import (
+            page,  # it takes reports, which who asks for none need not wait for
+        )
+
+        with writing_to(page_file):
+            page_file.write_text(
+                page(folder.name, fabric, pairs, left_out(fabric) if fabric else [])
+            )
 
 
 def _refuse(what: str, **given: object) -> None:

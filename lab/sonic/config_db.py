@@ -57,10 +57,14 @@ READ = {
     "SWITCH_HASH": "what flows are told apart by",
     "SWITCH_TRIMMING": "what becomes of packets that are cut",
 }
+# How many of what they map, and of what they map it to; classes of chips that cut go beyond 7.
 _MAPS = {
-    "DSCP_TO_TC_MAP": 64, "TC_TO_PRIORITY_GROUP_MAP": 8, "TC_TO_QUEUE_MAP": 8,
-    "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": 8, "MAP_PFC_PRIORITY_TO_QUEUE": 8,
-}  # fmt: skip
+    "DSCP_TO_TC_MAP": (64, 16),
+    "TC_TO_PRIORITY_GROUP_MAP": (16, 8),
+    "TC_TO_QUEUE_MAP": (16, 64),
+    "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": (8, 8),
+    "MAP_PFC_PRIORITY_TO_QUEUE": (8, 64),
+}
 # Fields of PORT_QOS_MAP, and the tables of what they name.
 MAPS_OF_PORTS = {
     "dscp_to_tc_map": "DSCP_TO_TC_MAP",
@@ -532,14 +536,14 @@ class _Reader:
 
     def _maps(self) -> dict[str, dict[str, dict[int, int]]]:
         found: dict[str, dict[str, dict[int, int]]] = {}
-        for table, most in _MAPS.items():
+        for table, (most, values) in _MAPS.items():
             found[table] = {}
             for name, entry in self._table(table).items():
                 place, made = f"{table}|{name}", {}
                 for key in entry:
                     if not key.isascii() or not key.isdigit() or not int(key[:4]) < most:
                         raise self._wrong(place, key, f"numbers from 0 to {most - 1}")
-                    made[int(key)] = self._number(place, entry, key, 0, 7) or 0
+                    made[int(key)] = self._number(place, entry, key, 0, values - 1) or 0
                 found[table][name] = made
         return found
 

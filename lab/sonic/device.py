@@ -143,25 +143,31 @@ def _variables(folder: Path, role: str) -> dict[str, Any]:
 
 
 def _ports(folder: Path) -> dict[str, Any]:
+    """By hwsku.json and platform.json, which go before port_config.ini where both are whole."""
     try:
-        if not (is_file(folder / _BREAKOUTS) and is_file(folder.parent / _PLATFORM)):
-            return _listed_ports(read_text(folder / _PORTS, _MOST_BYTES))
-        modes = read_json(folder / _BREAKOUTS, _MOST_BYTES)
-        platform = read_json(folder.parent / _PLATFORM, _MOST_BYTES)
+        if is_file(folder / _BREAKOUTS) and is_file(folder.parent / _PLATFORM):
+            modes = read_json(folder / _BREAKOUTS, _MOST_BYTES)
+            platform = read_json(folder.parent / _PLATFORM, _MOST_BYTES)
+            try:
+                return _cages(modes["interfaces"], platform["interfaces"])
+            except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
+                if not is_file(folder / _PORTS):
+                    raise ScenarioError(
+                        f"{shown(folder / _BREAKOUTS)}: ports are not told as {_PLATFORM} has them",
+                        "Each of 'interfaces' has a default_brkout_mode such as 4x25G[10G], and "
+                        "lanes there.",
+                    ) from None
+        return _listed_ports(read_text(folder / _PORTS, _MOST_BYTES))
     except FileError as error:
         raise ScenarioError(
             str(error), f"A SKU has {_PORTS}, or {_BREAKOUTS} and above it {_PLATFORM}."
         ) from None
-    try:
-        found: dict[str, Any] = {}
-        for name, told in modes["interfaces"].items():
-            lanes = platform["interfaces"][name]["lanes"].split(",")
-            found |= _broken_out(name, lanes, told["default_brkout_mode"])
-    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
-        raise ScenarioError(
-            f"{shown(folder / _BREAKOUTS)}: ports are not told as {_PLATFORM} has them",
-            "Each of 'interfaces' has a default_brkout_mode such as 4x25G[10G], and lanes there.",
-        ) from None
+
+
+def _cages(modes: dict[str, Any], platform: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, told in modes.items():
+        found |= _broken_out(name, platform[name]["lanes"].split(","), told["default_brkout_mode"])
     return found
 
 

@@ -239,11 +239,11 @@ def test_a_ring_closes_a_circle_and_a_tree_none() -> None:
 def test_a_large_fabric_is_checked_in_a_moment(tmp_path: Path) -> None:
     """64 switches, 768 cables between them and 768 to hosts."""
     folder = sound(1, (48, 16, 16)).write(tmp_path)
-    begun = time.monotonic()
+    begun = time.process_time()
     fabric = read_fabric(folder)
     assert (len(fabric.cables), len(fabric.hosts)) == (768, 768)
     assert check(fabric, Options()) == []
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 # --- what is not as it should be ------------------------------------------------------------------
@@ -274,7 +274,7 @@ _WRONG = {
     "null": ("CABLE_LENGTH|AZURE", None), "number": ("CABLE_LENGTH|AZURE|Ethernet0", 40),
     "classes": ("PORT_QOS_MAP|Ethernet0|pfc_enable", "3-4"),
     "nine": ("PORT_QOS_MAP|Ethernet0|pfc_enable", "9"),
-    "map": ("DSCP_TO_TC_MAP|AZURE|64", "3"), "tc": ("DSCP_TO_TC_MAP|AZURE|26", "8"),
+    "map": ("DSCP_TO_TC_MAP|AZURE|64", "3"), "tc": ("DSCP_TO_TC_MAP|AZURE|26", "16"),
     "letters": ("TC_TO_QUEUE_MAP|AZURE|x", "1"), "digit": ("TC_TO_QUEUE_MAP|AZURE|\u00b2", "1"),
     "xoff": ("BUFFER_PROFILE|ingress_lossy_profile|xoff", str(2**40)),
     "th": ("BUFFER_PROFILE|ingress_lossy_profile|dynamic_th", "many"),
