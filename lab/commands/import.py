@@ -10,7 +10,9 @@ import typer
 
 from lab.errors import LabError
 from lab.scenario.import_workload import import_workload
+from lab.sonic.basis import Options
 from lab.sonic.brought import import_fabric
+from lab.sonic.device import is_device, read_device, with_hosts
 from lab.sonic.fabric import has_configurations, read_fabric
 
 
@@ -54,18 +56,25 @@ def command(
     flow.txt (HPCC, ConWeave), GOAL, Chakra's execution traces (NAME.RANK.et), MSCCL's schedules
     (.xml), AICB's workloads (.txt). Fabrics: networkx' JSON, GraphML, htsim's .topo, ns-3's
     topology.txt, InfraGraph, the P4 tutorials' topology.json; a folder of SONiC's config_db.json,
-    a switch each, with their thresholds, maps and cables.
+    a switch each, with their thresholds, maps and cables, or of one of SONiC's SKUs.
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,
         "gpus": gpus, "scale": scale,
     }  # fmt: skip
     folder = Path(f"{file.name.partition('.')[0] or 'trace'}.lab") if out is None else out
-    if has_configurations(file):
+    if is_device(file) or has_configurations(file):
         asked = [f"--{key}" for key, value in (extras | {"topology": topology}).items() if value]
         if asked:
             raise LabError(f"{asked[0]} is for workloads, and {file} is a fabric", "Leave it out.")
-        report = import_fabric(read_fabric(file, hosts), folder, profile)
+        if is_device(file):
+            if hosts is not None:
+                raise LabError("--hosts is for a folder of configurations", "Leave it out.")
+            fabric = with_hosts(read_device(file, None, "", Options()))
+            print(f"A SKU's folder: its switch, with a host at each of {len(fabric.hosts)} ports")
+        else:
+            fabric = read_fabric(file, hosts)
+        report = import_fabric(fabric, folder, profile)
         print(f"{len(report.switches)} switches; {len(report.differs)} values differ among them")
         print(f"What became of all that they say: {folder / 'report.txt'}")
         print(f"Try: closlab run {shlex.quote(str(folder / 'scenario.yaml'))} --engine sim")

@@ -22,7 +22,7 @@ from lab.errors import ScenarioError
 from lab.sonic import lookup, templates
 from lab.sonic.basis import Options, extra_ns, header_bytes
 from lab.sonic.config_db import switch_of
-from lab.sonic.fabric import Fabric, delay_ns
+from lab.sonic.fabric import Fabric, Place, delay_ns
 from lab.sonic.lookup import Row, read_rows, with_rows
 
 _PORTS, _BREAKOUTS, _PLATFORM = "port_config.ini", "hwsku.json", "platform.json"
@@ -31,7 +31,7 @@ _BUFFERS = "buffers.json.j2", "buffers_dynamic.json.j2"
 _INCLUDED = "buffers_config.j2"
 _COMMON = Path("files/build_templates"), Path("usr/share/sonic/templates"), Path()
 _MOST_BYTES = 4_000_000
-_MODE = re.compile(r"(\d{1,2})x(\d{1,4})G(?:\[[\dG, ]*\])?(?:\((\d{1,2})\))?")
+_MODE = re.compile(r"(\d{1,2})x(\d{1,6})(G?)(?:\[[\dG, ]*\])?(?:\((\d{1,2})\))?")
 _USUAL_TITLES = ["name", "lanes", "alias", "index"]
 _ROCE_PAYLOADS = 4096, 1024
 _PORT_MTU = 9100
@@ -70,6 +70,21 @@ class Device:
     tables: dict[str, Any]
     rows: list[Compared]
     not_rendered: str  # why not
+
+
+def with_hosts(device: Device) -> Fabric:
+    """The switch with a host at each port that is up."""
+    if device.fabric is None:
+        raise ScenarioError(
+            f"what the switch would run is not known: {device.not_rendered}",
+            "Name a SKU whose templates can be rendered; its rows: closlab check.",
+        )
+    fabric = device.fabric
+    for name, switch in fabric.switches.items():
+        for port in switch.ports.values():
+            if port.is_up:
+                fabric.hosts[f"at-{port.name}"] = [Place(name, port.name)]
+    return fabric
 
 
 def is_device(folder: Path) -> bool:
@@ -165,9 +180,14 @@ def _ports(folder: Path) -> dict[str, Any]:
 
 
 def _cages(modes: dict[str, Any], platform: dict[str, Any]) -> dict[str, Any]:
+    """Ports of those cages that have a mode; what else hwsku.json names are ports of theirs."""
     found: dict[str, Any] = {}
-    for name, told in modes.items():
-        found |= _broken_out(name, platform[name]["lanes"].split(","), told["default_brkout_mode"])
+    for name, cage in platform.items():
+        if name in modes:
+            mode = modes[name]["default_brkout_mode"]
+            found |= _broken_out(name, cage["lanes"].split(","), mode)
+    if not found:
+        raise KeyError("interfaces")
     return found
 
 
@@ -191,14 +211,15 @@ def _broken_out(name: str, lanes: list[str], mode: str) -> dict[str, Any]:
         told = _MODE.fullmatch(part.strip())
         if told is None:
             raise ValueError(mode)
-        count, gbps, of = int(told[1]), int(told[2]), int(told[3] or len(lanes))
+        count, of = int(told[1]), int(told[4] or len(lanes))
+        speed = int(told[2]) * (1000 if told[3] else 1)
         each = of // count
         for _ in range(count):
             if each < 1 or taken + each > len(lanes):
                 raise ValueError(mode)
             port = f"Ethernet{base + taken}"
             found[port] = {"lanes": ",".join(lanes[taken : taken + each]), "alias": port,
-                           "speed": str(gbps * 1000), "admin_status": "up"}  # fmt: skip
+                           "speed": str(speed), "admin_status": "up"}  # fmt: skip
             taken += each
     return found
 
