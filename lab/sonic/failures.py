@@ -18,6 +18,7 @@ from lab.sonic.routes import circles, next_hops
 Pair = tuple[str, str]  # switches that are cabled, in order
 Cut = frozenset[Pair]
 _MOST_LOOKED_AT = 400
+_MOST_WORK = 300_000  # cables x switches with hosts, of all that is looked at: some seconds
 
 
 @dataclass(slots=True)
@@ -88,22 +89,24 @@ def pair_of(a: str, b: str) -> Pair:
 
 def look(net: Net) -> Looked:
     """Every failure of a cable or two that matters; of a circle the least failure."""
+    most = min(_MOST_LOOKED_AT, 4 + _MOST_WORK // (1 + len(net.joined) * len(net.ends)))
     known: set[object] = set()
-    single: set[Pair] = set()
+    looked = Looked([], set(), 0)
     ahead = list(_cuts(net))
-    for cut in [cut for cut in ahead if _cost(net, cut) == 1]:
+    alone = [cut for cut in ahead if _cost(net, cut) == 1]
+    for cut in alone[:most]:
         (pair,) = cut
         after = net.without(cut)
-        single |= _last_ways(net, after, pair)
+        looked.single |= _last_ways(net, after, pair)
         ahead += [cut | other for other in _cuts(after) if _cost(net, other) == 1]
-    looked = Looked([], single, 0)
+    looked.left = len(alone[most:])
     for at, cut in enumerate(sorted(ahead, key=lambda c: (len(c), sorted(c)))):
         form = _form(net, cut)
         if form in known:
             continue
         known.add(form)
-        if len(known) > _MOST_LOOKED_AT:
-            looked.left = len(ahead) - at
+        if len(known) > most:
+            looked.left += len(ahead) - at
             break
         if found := net.without(cut).circles():
             looked.deadlocks.append(Failure(cut, found[0]))
