@@ -37,6 +37,7 @@ LENT = (RUNTIME / "arrival_times.h", RUNTIME / "invariant.h")
 CHECKED = "-DCLOSLAB_CHECKED"
 CFLAGS = (
     *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-plt", "-fno-semantic-interposition"),
+    "-Wl,-Bsymbolic",
     "-ffp-contract=off",  # so that all processors round alike
     *("-Wall", "-Wextra"),
 )

@@ -12,6 +12,7 @@ from .unit import WIDE_BITS, Unit, c_type
 
 FRAME_MOST = 9728  # SW_FRAME_MOST
 _ROWS_MOST = 1 << 16
+_LINE = 64  # bytes, of a cache
 ALGORITHMS = {
     "crc8_custom": "hash_crc8(b, n)",
     "crc16": "hash_crc16(b, n)",
@@ -50,7 +51,9 @@ def emit_registers(unit: Unit) -> str:
     """The struct that holds the cells of all register arrays, and their accessors."""
     lines = ["struct registers {"]
     for number, row in enumerate(register_rows(unit.program)):
-        lines.append("    struct {")
+        # More than a line would else begin anywhere in one, and lie in three.
+        is_long = sum(cell_bytes(register.width) for register in row) > _LINE
+        lines.append(f"    struct {{{' _Alignas(64)' * is_long}")
         for register in row:
             c_name, words = unit.registers[register.name], -(-register.width // 64)
             cell = f"uint{cell_bytes(register.width) * 8}_t" if words == 1 else "uint64_t"

@@ -139,6 +139,15 @@ static inline uint64_t sw_cell_read(const struct sw_cells *cells, uint32_t i)
     return cells->cell_bytes == 8 ? *(const uint64_t *)cell : *(const uint32_t *)cell;
 }
 
+static inline void sw_cell_write(const struct sw_cells *cells, uint32_t i, uint64_t value)
+{
+    void *cell = sw_cell(cells, i);
+    if (cells->cell_bytes == 8)
+        *(uint64_t *)cell = value;
+    else
+        *(uint32_t *)cell = (uint32_t)value;
+}
+
 /* Shifts by any amount: C leaves those by the type's width or more undefined, P4 does not. */
 static inline uint64_t sw_shl64(uint64_t a, uint64_t n) { return n < 64 ? a << n : 0; }
 static inline uint64_t sw_shr64(uint64_t a, uint64_t n) { return n < 64 ? a >> n : 0; }

@@ -158,7 +158,7 @@ void digest_sample(struct sw *sw, uint32_t digest, const void *phv, ns_t now)
 ns_t digest_service(struct sw *sw, ns_t now)
 {
     ns_t wake = SW_NEVER;
-    for (uint32_t i = 0; sw->program && i < sw->program->n_digests; i++) {
+    for (uint32_t i = 0; i < sw->program->n_digests; i++) {
         struct sw_digest *d = &sw->digests[i];
         if (d->n_samples && d->first_ns + d->max_timeout <= now)
             send_list(sw, i, now);

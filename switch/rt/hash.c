@@ -74,6 +74,15 @@ uint64_t hash_crc32(const uint8_t *p, size_t n)
             crc32_table[3][hi & 0xff] ^ crc32_table[2][hi >> 8 & 0xff] ^
             crc32_table[1][hi >> 16 & 0xff] ^ crc32_table[0][hi >> 24];
     }
+    if (n >= 4) {
+        uint32_t word;
+        memcpy(&word, p, 4);
+        word ^= c;
+        c = crc32_table[3][word & 0xff] ^ crc32_table[2][word >> 8 & 0xff] ^
+            crc32_table[1][word >> 16 & 0xff] ^ crc32_table[0][word >> 24];
+        p += 4;
+        n -= 4;
+    }
     while (n--)
         c = c >> 8 ^ crc32_table[0][(c ^ *p++) & 0xff];
     return c ^ 0xffffffff;

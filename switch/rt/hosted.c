@@ -203,9 +203,7 @@ bool hosted_set_link(struct loop *loop, struct sw *sw, uint32_t number, struct h
     enter(loop, 0);
     struct sw_port *port = sw_port(sw, number);
     if (port) {
-        port->tm.rate = link.rate;
-        port->tm.delay = link.delay;
-        port->tm.overhead = link.overhead; /* what is being sent ends when it was to end */
+        tm_set_link(&port->tm, link.rate, link.delay, link.overhead);
         sw->busy_until[number] = 0;
     }
     leave(loop, true);

@@ -116,7 +116,7 @@ static void set_back(struct sw_cells *cells)
     for (uint32_t i = 0; cells->at && i < cells->count; i++) {
         uint64_t time = sw_cell_read(cells, i);
         time = time > SW_CLOCK_BACK ? time - SW_CLOCK_BACK : time != 0;
-        memcpy(sw_cell(cells, i), &time, cells->cell_bytes); /* little-endian, of 4 or 8 bytes */
+        sw_cell_write(cells, i, time);
     }
     cells->from += SW_CLOCK_BACK;
 }
@@ -694,7 +694,7 @@ static void trace_packet(struct sw_run *run)
              p->frame_len > 64 ? "..." : "");
 }
 
-static void run_parser(struct sw *sw, struct pkt *p, ns_t now)
+SW_INLINE void run_parser(struct sw *sw, struct pkt *p, ns_t now)
 {
     struct sw_run run = {.sw = sw, .state = &sw->state, .pkt = p, .now = now};
     if (SW_UNLIKELY(sw->trace != NULL))
@@ -757,7 +757,7 @@ void sw_receive(struct sw *sw, uint32_t number, const void *frame, uint32_t len,
     sw_receive_cut(sw, number, frame, len, 0, now);
 }
 
-static void take_in(struct sw *sw, struct sw_port *port, uint32_t number, const void *frame,
+SW_INLINE void take_in(struct sw *sw, struct sw_port *port, uint32_t number, const void *frame,
                     uint32_t len, uint32_t absent, ns_t now)
 {
     unsigned book = enter(sw, port, frame, len, absent);
@@ -804,8 +804,9 @@ static bool link_waits(const struct sw_port *port)
     return port->extra || (port->llr && llr_due(port->llr) != SW_NEVER);
 }
 
-static void through_link(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
-                         uint32_t absent, ns_t now)
+static __attribute__((noinline)) void through_link(struct sw *sw, struct sw_port *port,
+                                                   const uint8_t *frame, uint32_t len,
+                                                   uint32_t absent, ns_t now)
 {
     uint8_t copy[SW_FRAME_MOST + LLR_TAG];
     struct llr_frame kept;
@@ -836,8 +837,9 @@ static void come_in(struct sw *sw, struct sw_port *port, const uint8_t *frame, u
 }
 
 /* The same at the end of a cable that may be bad, or is looked after. */
-static void through_cable(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
-                          uint32_t absent, ns_t now)
+static __attribute__((noinline)) void through_cable(struct sw *sw, struct sw_port *port,
+                                                    const uint8_t *frame, uint32_t len,
+                                                    uint32_t absent, ns_t now)
 {
     struct cable *cable = port->cables[CABLE_IN];
     enum cable_fate fate = cable ? cable_take(cable, frame, len, absent, now) : CABLE_PASSES;
@@ -1048,7 +1050,7 @@ static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
     ns_t idle_at, since;
     if (!port->is_up || port->is_stalled)
         return;
-    while ((idle_at = tm_idle_at(&port->tm)) <= now &&
+    while ((idle_at = port->tm.idle_at) <= now &&
            (frame = llr_next(port->llr, now, &since)) != NULL) {
         /* Service may be late; the link was free from then on. */
         ns_t start = !sw->keep_on_wire ? now : since > idle_at ? since : idle_at;
@@ -1087,7 +1089,7 @@ static void service_link(struct sw *sw, struct sw_port *port, ns_t now)
 /* When it has more to send. */
 static ns_t link_wake(const struct sw_port *port)
 {
-    ns_t due = llr_due(port->llr), idle_at = tm_idle_at(&port->tm);
+    ns_t due = llr_due(port->llr), idle_at = port->tm.idle_at;
     if (!port->is_up || port->is_stalled)
         return SW_NEVER;
     return earlier(due > idle_at ? due : idle_at, port->extra ? port->extra->due : SW_NEVER);
@@ -1155,7 +1157,7 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
         if (!sw->backlog[word])
             sw->backlog_words &= (uint8_t)~(1u << word);
     } else if (!port->wire) {
-        sw->busy_until[port->number] = tm_idle_at(&port->tm);
+        sw->busy_until[port->number] = port->tm.idle_at;
     }
     return wake;
 }
@@ -1213,7 +1215,7 @@ void sw_tell_time(struct sw *sw, ns_t now)
 {
     const struct sw_cells *clock = &sw->shared[SW_CLOCK];
     if (clock->at)
-        memcpy(clock->at, &(ns_t){now - sw->began}, clock->cell_bytes); /* as above */
+        sw_cell_write(clock, 0, now - sw->began);
 }
 
 /* Bad cables */
@@ -1332,7 +1334,7 @@ ns_t sw_service(struct sw *sw, ns_t now)
     flush_ports(sw);
     wake = earlier(wake, timer_due(sw));
     wake = earlier(wake, idle_service(sw, now));
-    return earlier(wake, digest_service(sw, now));
+    return sw->program && sw->program->n_digests ? earlier(wake, digest_service(sw, now)) : wake;
 }
 
 /* The books */

@@ -138,8 +138,10 @@ struct sw_entry *table_find_tuple(const struct sw_table *t, const uint64_t *key)
 static inline struct sw_entry *table_find_ternary(const struct sw_table *t, const uint64_t *key,
                                                   unsigned words, uint32_t stride)
 {
+    if (!t->used)
+        return NULL;
     if (!t->use_scan || t->highs)
-        return t->used ? table_find_tuple(t, key) : NULL;
+        return table_find_tuple(t, key);
     const uint64_t *row = t->scan;
     for (uint32_t i = 0; i < t->used; i++, row += 2 + 2 * words) {
         uint64_t differs = 0;

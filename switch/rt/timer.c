@@ -18,14 +18,6 @@
  */
 #include "sw.h"
 
-static void set_cell(const struct sw_cells *cells, uint32_t at, ns_t value)
-{
-    if (cells->cell_bytes == 8)
-        *(uint64_t *)sw_cell(cells, at) = value;
-    else
-        *(uint32_t *)sw_cell(cells, at) = (uint32_t)value;
-}
-
 void timer_hasten(struct sw *sw, uint32_t port, ns_t now)
 {
     const struct sw_cells *cells = &sw->shared[SW_TIMER];
@@ -33,8 +25,8 @@ void timer_hasten(struct sw *sw, uint32_t port, ns_t now)
     uint32_t first = port * SW_QUEUES;
     for (uint32_t i = first; cells->at && i < first + SW_QUEUES && i < cells->count - 1; i++)
         if (sw_cell_read(cells, i) > at) {
-            set_cell(cells, i, at);
-            set_cell(cells, cells->count - 1, at);
+            sw_cell_write(cells, i, at);
+            sw_cell_write(cells, cells->count - 1, at);
         }
 }
 
@@ -43,14 +35,14 @@ void timer_ring(struct sw *sw, timer_bell ring, ns_t now)
     const struct sw_cells *cells = &sw->shared[SW_TIMER];
     uint32_t last = cells->count - 1;
     ns_t next = SW_NEVER;
-    set_cell(cells, last, 0);
+    sw_cell_write(cells, last, 0);
     for (uint32_t i = 0; i < last; i++) {
         ns_t deadline = sw_cell_read(cells, i);
         if (!deadline)
             continue;
         deadline += cells->from;
         if (deadline <= now) {
-            set_cell(cells, i, 0);
+            sw_cell_write(cells, i, 0);
             ring(sw, i, now);
             deadline = sw_cell_read(cells, i); /* set anew? */
             deadline += deadline ? cells->from : 0;
@@ -62,5 +54,5 @@ void timer_ring(struct sw *sw, timer_bell ring, ns_t now)
     if (earliest < next)
         next = earliest;
     /* A program that orders a packet for a time gone by must not stop the clock. */
-    set_cell(cells, last, next == SW_NEVER ? 0 : (next > now ? next : now + 1) - cells->from);
+    sw_cell_write(cells, last, next == SW_NEVER ? 0 : (next > now ? next : now + 1) - cells->from);
 }

@@ -17,14 +17,27 @@ void tm_init(struct tm_port *port)
 
 static ns_t whole_ns(ps_t t) { return t / PS + (t % PS != 0); }
 
-ns_t tm_idle_at(const struct tm_port *port) { return port->rate ? whole_ns(port->busy_until) : 0; }
+static void set_busy(struct tm_port *port, ps_t until)
+{
+    port->busy_until = until;
+    port->idle_at = port->rate ? whole_ns(until) : 0;
+}
+
+void tm_set_link(struct tm_port *port, bps_t rate, ns_t delay, uint32_t overhead)
+{
+    port->rate = rate;
+    port->delay = delay;
+    port->overhead = overhead;
+    set_busy(port, port->busy_until);
+}
 
 /* When the queue's head may leave: not before the gate opens and its pace allows. */
 static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
                         const struct sw_cells *gate)
 {
     ns_t open = tm_gate_time(gate, number * SW_QUEUES + priority);
-    ns_t paced = whole_ns(port->queues[priority].paced_until);
+    ps_t paced_until = port->queues[priority].paced_until;
+    ns_t paced = paced_until ? whole_ns(paced_until) : 0;
     return open > paced ? open : paced;
 }
 
@@ -124,7 +137,14 @@ static bool has_credit(struct tm_schedule *schedule, unsigned priority, ns_t now
     return false;
 }
 
-static ps_t lasts(bytes_t size, bps_t rate) { return (ps_t)((u128)size * 8 * PS * 1000000000u / rate); }
+#define PS_OF_A_BYTE (8000000000000u) /* at one bit a second */
+
+static ps_t lasts(bytes_t size, bps_t rate)
+{
+    if (SW_LIKELY(size <= UINT64_MAX / PS_OF_A_BYTE))
+        return size * PS_OF_A_BYTE / rate;
+    return (ps_t)((u128)size * PS_OF_A_BYTE / rate);
+}
 
 /* From when on a shaper lets a packet pass. */
 static ns_t shaper_ready(const struct tm_shaper *shaper)
@@ -223,7 +243,7 @@ static inline struct pkt *take_from(struct tm_port *port, unsigned priority, ns_
         q->paced_until = base + q->pace;
     }
     /* Service may be late; the link was free from then on. */
-    ns_t free_at = later(later(whole_ns(port->busy_until), p->enq_ns), later(ready, port->opened));
+    ns_t free_at = later(later(port->idle_at, p->enq_ns), later(ready, port->opened));
     *start = port->rate ? free_at : now;
     return p;
 }
@@ -269,15 +289,10 @@ static void schedule_charge(struct tm_schedule *schedule, bytes_t frame, bytes_t
         shaper_charge(&schedule->whole, size, start);
 }
 
-struct pkt *tm_take(struct tm_port *port, unsigned number, const struct sw_cells *gate, ns_t now,
-                    ns_t *start, ns_t *wake)
+struct pkt *tm_take_idle(struct tm_port *port, unsigned number, const struct sw_cells *gate,
+                         ns_t now, ns_t *start, ns_t *wake)
 {
     *wake = SW_NEVER;
-    ns_t idle_at = tm_idle_at(port);
-    if (idle_at > now) {
-        *wake = idle_at;
-        return NULL;
-    }
     if (SW_UNLIKELY(port->schedule != NULL))
         return take_scheduled(port, number, gate, now, start, wake);
     for (unsigned left = port->backlog; left;) {
@@ -297,11 +312,11 @@ ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start)
         return start + port->delay;
     ps_t begin = start * PS > port->busy_until ? start * PS : port->busy_until;
     /* A remainder of the link's last picoseconds is kept: `start` was rounded up from it. */
-    if (whole_ns(port->busy_until) == start)
+    if (port->idle_at == start)
         begin = port->busy_until;
     INVARIANT(begin >= port->busy_until); /* one frame after the other */
-    port->busy_until = begin + lasts(size + port->overhead, port->rate);
-    return whole_ns(port->busy_until) + port->delay;
+    set_busy(port, begin + lasts(size + port->overhead, port->rate));
+    return port->idle_at + port->delay;
 }
 
 ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start)

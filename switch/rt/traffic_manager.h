@@ -79,7 +79,8 @@ struct tm_schedule {
 
 struct tm_port {
     ps_t busy_until;
-    bps_t rate; /* 0: unlimited */
+    ns_t idle_at; /* when the link is free again; 0 without a rate */
+    bps_t rate;   /* 0: unlimited */
     ns_t delay;
     uint32_t overhead;
     uint8_t backlog; /* bit q: queue q is not empty */
@@ -96,6 +97,8 @@ static inline ns_t tm_gate_time(const struct sw_cells *gate, unsigned queue)
 }
 
 void tm_init(struct tm_port *port);
+/* What is being sent ends when it was to end. */
+void tm_set_link(struct tm_port *port, bps_t rate, ns_t delay, uint32_t overhead);
 
 /* How a queue is served; all zero: strictly, at any rate. False when memory is out. */
 struct tm_service {
@@ -110,9 +113,6 @@ bool tm_shape(struct tm_port *port, bps_t rate, bytes_t burst, uint8_t classes);
 bool tm_hold(struct tm_port *port, unsigned priority, struct tm_credit credit);
 /* Forget all of that. */
 void tm_unschedule(struct tm_port *port);
-
-/* When the link is free again; 0 without a rate. */
-ns_t tm_idle_at(const struct tm_port *port);
 
 static inline bool tm_has_room(const struct tm_queue *q, bytes_t size)
 {
@@ -144,8 +144,16 @@ static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority
 
 /* The next packet to leave by `now`, or NULL: then *wake is when to ask again (SW_NEVER: not
  * before something changes). *start is when it starts on the link. */
-struct pkt *tm_take(struct tm_port *port, unsigned number, const struct sw_cells *gate, ns_t now,
-                    ns_t *start, ns_t *wake);
+struct pkt *tm_take_idle(struct tm_port *port, unsigned number, const struct sw_cells *gate,
+                         ns_t now, ns_t *start, ns_t *wake); /* of a link that is free */
+static inline struct pkt *tm_take(struct tm_port *port, unsigned number,
+                                  const struct sw_cells *gate, ns_t now, ns_t *start, ns_t *wake)
+{
+    if (port->idle_at <= now)
+        return tm_take_idle(port, number, gate, now, start, wake);
+    *wake = port->idle_at;
+    return NULL;
+}
 
 /* The packet took `size` bytes of the link from `start` on; returns when its last bit arrives. */
 ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start);

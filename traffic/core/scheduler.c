@@ -27,13 +27,30 @@ static void ring_join(struct ep *ep, struct qp *qp)
     else
         ring->head = qp;
     ring->tail = qp;
+    ep->has_data |= (uint8_t)(1u << qp->priority);
 }
 
-static void ring_leave(struct ring *ring)
+/* The head of a ring. */
+static void ring_leave(struct ep *ep, uint8_t priority)
 {
+    struct ring *ring = &ep->rings[priority];
     INVARIANT(ring->head && ring->head->in_ring);
     ring->head->in_ring = false;
     ring->head = ring->head->ring_next;
+    if (!ring->head)
+        ep->has_data &= (uint8_t)~(1u << priority);
+}
+
+/* The head stays it: it is still its turn. */
+static void ring_stay(struct ep *ep, struct qp *qp)
+{
+    struct ring *ring = &ep->rings[qp->priority];
+    qp->in_ring = true;
+    qp->ring_next = ring->head;
+    if (!ring->head)
+        ring->tail = qp;
+    ring->head = qp;
+    ep->has_data |= (uint8_t)(1u << qp->priority);
 }
 
 /* When a port is free. */
@@ -78,7 +95,8 @@ uint8_t answer_priority(const struct ep *ep, const struct qp *qp)
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct receiving *in = qp->in;
-    struct ring *ring = &ep->answers[answer_priority(ep, qp)];
+    uint8_t priority = answer_priority(ep, qp);
+    struct ring *ring = &ep->answers[priority];
     if (in->in_answers)
         return;
     in->in_answers = true;
@@ -89,6 +107,7 @@ void schedule_answer(struct ep *ep, struct qp *qp, ns_t now)
     else
         ring->head = qp;
     ring->tail = qp;
+    ep->has_answers |= (uint8_t)(1u << priority);
 }
 
 void schedule_notice(struct ep *ep, struct qp *qp, ns_t now)
@@ -271,13 +290,16 @@ static bool send_notice(struct ep *ep, ns_t now)
     return true;
 }
 
-static bool send_answer(struct ep *ep, struct ring *ring, ns_t now)
+static bool send_answer(struct ep *ep, uint8_t priority, ns_t now)
 {
+    struct ring *ring = &ep->answers[priority];
     struct qp *qp = ring->head;
     struct receiving *in = qp->in;
     if (!ep->transport->answer(ep, qp, now))
         return false;
     ring->head = in->answers_next;
+    if (!ring->head)
+        ep->has_answers &= (uint8_t)~(1u << priority);
     in->in_answers = false;
     if (in->owed & (OWE_ACK | OWE_NAK))
         schedule_answer(ep, qp, now);
@@ -312,12 +334,18 @@ static bool bring_answer_forward(const struct ep *ep, struct ring *ring, uint8_t
     return found;
 }
 
-static struct ring *next_answers(struct ep *ep, ns_t now)
+#define NO_PRIORITY 8
+
+/* Whose answers are next; NO_PRIORITY if none may be sent. */
+static uint8_t next_answers(struct ep *ep, ns_t now)
 {
-    for (uint8_t priority = 8; priority-- > 0;)
+    for (unsigned left = ep->has_answers; left;) {
+        uint8_t priority = (uint8_t)(31 - __builtin_clz(left));
         if (bring_answer_forward(ep, &ep->answers[priority], priority, now))
-            return &ep->answers[priority];
-    return NULL;
+            return priority;
+        left &= ~(1u << priority);
+    }
+    return NO_PRIORITY;
 }
 
 /* Let the first that may use a port, and has something to send, be the head. */
@@ -338,32 +366,33 @@ static bool bring_forward(const struct ep *ep, struct ring *ring, uint8_t port)
     return true;
 }
 
-/* The ring whose turn it is, or NULL; heads that have nothing left to send leave on the way. */
-static struct ring *next_ring(struct ep *ep, uint8_t port, ns_t now)
+/* Whose turn it is, or NO_PRIORITY; heads that have nothing left to send leave on the way. */
+static uint8_t next_ring(struct ep *ep, uint8_t port, ns_t now)
 {
-    for (uint8_t i = 0; i < 8; i++) {
-        uint8_t priority = (ep->turn + i) & 7;
+    unsigned twice = ep->has_data * 0x101u; /* from `turn` on they come one after the other */
+    for (unsigned left = twice >> ep->turn & 0xFF; left; left &= left - 1) {
+        uint8_t priority = (ep->turn + (unsigned)__builtin_ctz(left)) & 7;
         struct ring *ring = &ep->rings[priority];
         while (ring->head && !ep->transport->can_send(ep, ring->head))
-            ring_leave(ring);
+            ring_leave(ep, priority);
         if (!ring->head || held(ep, port, priority, now))
             continue;
         if (ring->head->ports >> port & 1 || bring_forward(ep, ring, port)) {
             ep->turn = (priority + 1) & 7;
-            return ring;
+            return priority;
         }
     }
-    return NULL;
+    return NO_PRIORITY;
 }
 
-static bool send_data(struct ep *ep, struct ring *ring, uint8_t port, ns_t now)
+static bool send_data(struct ep *ep, uint8_t priority, uint8_t port, ns_t now)
 {
-    struct qp *qp = ring->head;
+    struct qp *qp = ep->rings[priority].head;
     uint32_t bytes = ep->transport->send(ep, qp, port, now);
     if (!bytes)
         return false;
     struct sending *out = qp->out; /* it has sent */
-    ring_leave(ring);
+    ring_leave(ep, priority);
     if (!ep->transport->can_send(ep, qp))
         return true;
     out->deficit -= (int32_t)bytes;
@@ -371,11 +400,7 @@ static bool send_data(struct ep *ep, struct ring *ring, uint8_t port, ns_t now)
         qp->in_pace = true;
         heap_push(&ep->pace, (struct heap_item){qp->ready, {qp}});
     } else if (out->deficit > 0) {
-        qp->in_ring = true; /* still its turn */
-        qp->ring_next = ring->head;
-        if (!ring->head)
-            ring->tail = qp;
-        ring->head = qp;
+        ring_stay(ep, qp);
     } else {
         out->deficit += (int32_t)ep->config.mtu;
         ring_join(ep, qp);
@@ -458,10 +483,10 @@ static bool send_some_data(struct ep *ep, ns_t now)
         uint8_t port = (ep->port_turn + i) & (ep->config.ports - 1);
         if (!(ep->up >> port & 1) || free_for_data(&ep->lanes[port]) > ps_of_ns(now))
             continue;
-        struct ring *ring = next_ring(ep, port, now);
-        if (ring) {
+        uint8_t priority = next_ring(ep, port, now);
+        if (priority != NO_PRIORITY) {
             ep->port_turn = (port + 1) & (ep->config.ports - 1);
-            return send_data(ep, ring, port, now);
+            return send_data(ep, priority, port, now);
         }
     }
     return false;
@@ -490,9 +515,9 @@ static bool send_one(struct ep *ep, ns_t now)
         return send_asking(ep, now);
     if (ep->notices.head && may_notify(ep, now))
         return send_notice(ep, now);
-    struct ring *ring = next_answers(ep, now);
-    if (ring)
-        return send_answer(ep, ring, now);
+    uint8_t priority = next_answers(ep, now);
+    if (priority != NO_PRIORITY)
+        return send_answer(ep, priority, now);
     return send_some_data(ep, now);
 }
 
@@ -554,9 +579,11 @@ static ns_t wake(const struct ep *ep, ns_t now)
         credit_asker(&ep->credit, &ask_at);
         at = ns_least(at, ask_at > free ? ask_at : free);
     }
-    for (uint8_t priority = 0; priority < 8; priority++)
+    for (unsigned left = ep->has_data | ep->has_answers; left; left &= left - 1) {
+        uint8_t priority = (uint8_t)__builtin_ctz(left);
         if (!credit_lacks(&ep->credit, priority))
             at = ns_least(at, ns_least(data_due(ep, priority, now), answers_due(ep, priority, now)));
+    }
     if (ep->stalled)
         at = ns_least(at, now + 10000);
     return at > now ? at : now + 1;

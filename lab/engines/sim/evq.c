@@ -113,23 +113,23 @@ static bool grow(void *array, uint32_t used, uint32_t *room, size_t size)
     return true;
 }
 
-__attribute__((noinline)) static bool reserve_more(struct evq *queue, uint32_t used)
+/* Whatever waits in the wheel and the heap may be of one bucket: `open` has room for all of it,
+ * which is seen to before either has room for more. */
+static bool reserve_open(struct evq *queue, uint32_t used)
 {
     uint32_t room = queue->open_room;
     return grow(&queue->wheel->spare, used, &room, sizeof *queue->open) &&
            grow(&queue->open, used, &queue->open_room, sizeof *queue->open);
 }
 
-/* Whatever waits may be of one bucket, with one more. */
-static inline bool reserve_open(struct evq *queue)
+static bool reserve_waiting(struct evq *queue, uint32_t more)
 {
-    uint32_t used = queue->end + queue->heap_used + queue->wheel->used + 1;
-    return __builtin_expect(used < queue->open_room, 1) || reserve_more(queue, used);
+    return reserve_open(queue, queue->heap_used + queue->wheel->used + more);
 }
 
 /* The open bucket */
 
-static void insert_open(struct evq *queue, struct evq_key key)
+static bool insert_open(struct evq *queue, struct evq_key key)
 {
     uint32_t low = queue->at, high = queue->end;
     while (low < high) {
@@ -141,11 +141,14 @@ static void insert_open(struct evq *queue, struct evq_key key)
     }
     if (low == queue->at && low > 0) { /* as most are that are for now: there is a place */
         queue->open[--queue->at] = key;
-        return;
+        return true;
     }
+    if (!reserve_open(queue, queue->end + 1))
+        return false;
     memmove(queue->open + low + 1, queue->open + low, (queue->end - low) * sizeof key);
     queue->open[low] = key;
     queue->end++;
+    return true;
 }
 
 static void sort_few(struct evq_key *keys, uint32_t n)
@@ -168,36 +171,51 @@ static unsigned digit(const struct evq_key *key)
     return time << 4 | late << 3 | tie;
 }
 
-static void sort_open(struct evq *queue)
+/* So many that they are first spread by their digits. */
+__attribute__((noinline)) static void spread_open(struct evq *queue)
 {
     uint32_t n = queue->end, from[DIGITS + 1] = {0};
-    if (n > FEW) {
-        struct evq_key *keys = queue->open, *sorted = queue->wheel->spare;
-        for (uint32_t i = 0; i < n; i++)
-            from[digit(&keys[i]) + 1]++;
-        for (unsigned d = 1; d < DIGITS; d++)
-            from[d] += from[d - 1];
-        for (uint32_t i = 0; i < n; i++)
-            sorted[from[digit(&keys[i])]++] = keys[i];
-        queue->wheel->spare = keys;
-        queue->open = sorted;
-    }
-    sort_few(queue->open, n);
+    struct evq_key *keys = queue->open, *sorted = queue->wheel->spare;
+    for (uint32_t i = 0; i < n; i++)
+        from[digit(&keys[i]) + 1]++;
+    for (unsigned d = 1; d < DIGITS; d++)
+        from[d] += from[d - 1];
+    for (uint32_t i = 0; i < n; i++)
+        sorted[from[digit(&keys[i])]++] = keys[i];
+    queue->wheel->spare = keys;
+    queue->open = sorted;
+}
+
+static void sort_open(struct evq *queue)
+{
+    if (queue->end > FEW)
+        spread_open(queue);
+    sort_few(queue->open, queue->end);
 }
 
 /* The wheel */
 
-static bool wheel_put(struct evq_wheel *wheel, struct evq_key key)
+/* Room for a note more. */
+__attribute__((noinline)) static bool wheel_grow(struct evq *queue)
 {
-    uint32_t number = wheel->free;
-    if (number)
-        wheel->free = wheel->notes[number - 1].next;
-    else if (grow(&wheel->notes, wheel->used, &wheel->room, sizeof *wheel->notes))
-        number = ++wheel->used;
-    else
+    struct evq_wheel *wheel = queue->wheel;
+    if (!reserve_waiting(queue, 1) ||
+        !grow(&wheel->notes, wheel->used, &wheel->room, sizeof *wheel->notes))
         return false;
-    uint32_t at = (key.time >> BUCKET_BITS) % BUCKETS;
-    wheel->notes[number - 1] = (struct note){key, wheel->first[at]};
+    wheel->notes[wheel->used].next = 0;
+    wheel->free = ++wheel->used;
+    return true;
+}
+
+static inline bool wheel_put(struct evq *queue, struct evq_key key)
+{
+    struct evq_wheel *wheel = queue->wheel;
+    if (__builtin_expect(!wheel->free, 0) && !wheel_grow(queue))
+        return false;
+    uint32_t number = wheel->free, at = (key.time >> BUCKET_BITS) % BUCKETS;
+    struct note *note = &wheel->notes[number - 1];
+    wheel->free = note->next;
+    *note = (struct note){key, wheel->first[at]};
     wheel->first[at] = number;
     wheel->filled[at / 64] |= (uint64_t)1 << at % 64;
     return true;
@@ -249,7 +267,8 @@ static void open_bucket(struct evq *queue, uint64_t bucket)
         queue->open[queue->end++] = queue->heap[0];
         heap_remove(queue, queue->heap[0].event);
     }
-    sort_open(queue);
+    if (queue->end > 1)
+        sort_open(queue);
 }
 
 /* splitmix64's step and scramble, enough for tie-breaks. */
@@ -272,7 +291,7 @@ bool evq_init(struct evq *queue, uint64_t seed)
 {
     *queue = (struct evq){.seed = scrambled(seed + STEP), .opened = NONE};
     queue->wheel = calloc(1, sizeof *queue->wheel);
-    if (queue->wheel && reserve_open(queue))
+    if (queue->wheel && reserve_waiting(queue, 1))
         return true;
     evq_free(queue);
     return false;
@@ -291,20 +310,28 @@ void evq_free(struct evq *queue)
     queue->open = queue->heap = NULL;
 }
 
-static bool place(struct evq *queue, struct evq_key key)
+/* Where few are: in the open bucket, the heap, or out of the heap. */
+__attribute__((noinline)) static bool place_seldom(struct evq *queue, struct evq_key key)
 {
+    struct evq_event *event = key.event;
+    uint32_t slot = event->slot;
     uint64_t bucket = key.time >> BUCKET_BITS;
-    if (!reserve_open(queue))
-        return false;
-    if (bucket == queue->opened) {
-        insert_open(queue, key);
+    bool is_far = bucket - (queue->now >> BUCKET_BITS) >= BUCKETS;
+    if (slot && is_far) {
+        settle(queue, slot - 1, key); /* from the heap to the heap: one walk */
         return true;
     }
-    if (bucket - (queue->now >> BUCKET_BITS) < BUCKETS)
-        return wheel_put(queue->wheel, key);
-    if (!grow(&queue->heap, queue->heap_used, &queue->heap_room, sizeof *queue->heap))
+    if (is_far) {
+        if (!reserve_waiting(queue, 1) ||
+            !grow(&queue->heap, queue->heap_used, &queue->heap_room, sizeof *queue->heap))
+            return false;
+        sift_up(queue, queue->heap_used++, key);
+        return true;
+    }
+    if (!(bucket == queue->opened ? insert_open(queue, key) : wheel_put(queue, key)))
         return false;
-    sift_up(queue, queue->heap_used++, key);
+    if (slot)
+        heap_remove(queue, event);
     return true;
 }
 
@@ -312,19 +339,15 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
 {
     if (time < queue->now)
         return false;
+    if (event->time == time && event->order && event->order >> (TIE_BITS + NAME_BITS) == priority)
+        return true; /* where it is already */
     uint64_t order = (uint64_t)priority << (TIE_BITS + NAME_BITS) | lot(queue, event, time);
-    if (event->order == order && event->time == time) /* where it is already */
-        return true;
+    uint64_t bucket = time >> BUCKET_BITS;
     struct evq_key key = {.time = time, .order = order, .event = event};
-    if (event->slot && time >> BUCKET_BITS >= (queue->now >> BUCKET_BITS) + BUCKETS) {
-        settle(queue, event->slot - 1, key); /* from the heap to the heap: one walk */
-    } else {
-        uint32_t slot = event->slot;
-        if (!place(queue, key))
-            return false;
-        if (slot)
-            heap_remove(queue, event);
-    }
+    bool is_usual = !event->slot && bucket != queue->opened &&
+                    bucket - (queue->now >> BUCKET_BITS) < BUCKETS;
+    if (!(__builtin_expect(is_usual, 1) ? wheel_put(queue, key) : place_seldom(queue, key)))
+        return false;
     queue->used += !event->order;
     event->order = order;
     event->time = time;
@@ -366,11 +389,9 @@ ns_t evq_next(const struct evq *queue)
 /* Of the events behind the one that is to happen, some come nearer by a step. */
 static void tell_ahead(const struct evq *queue)
 {
-    for (unsigned steps = 1; steps <= EVQ_STEPS; steps++) {
-        uint32_t at = queue->at + STRIDE * steps - 1;
-        if (at < queue->end)
-            queue->soon(queue->open[at].event, steps);
-    }
+    uint32_t at = queue->at + STRIDE - 1;
+    for (unsigned steps = 1; steps <= EVQ_STEPS && at < queue->end; steps++, at += STRIDE)
+        queue->soon(queue->open[at].event, steps);
 }
 
 uint64_t evq_run(struct evq *queue, ns_t until)
