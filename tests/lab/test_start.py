@@ -1,5 +1,6 @@
 """What a command does not need it does not import: the slow ones are half a second each."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from bench import bgp, start, switches, whole
+from lab import cli
 
 ROOT = Path(__file__).parents[2]
 SLOW = (
@@ -38,6 +40,17 @@ def test_nothing_slow_is_imported_in_vain(module: str, may: tuple[str, ...]) -> 
     code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name for name in SLOW if name in done.stdout.split()} <= {*may}
+
+
+def test_help_tells_what_commands_say_of_themselves_and_reads_no_metadata() -> None:
+    code = "import sys, lab.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "importlib.metadata" not in done.stdout.split()
+    for name in cli.COMMANDS:
+        tree = ast.parse((ROOT / "lab" / "commands" / f"{name}.py").read_text())
+        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+        said = next(node for node in functions if node.name in ("command", "main"))
+        assert cli._title(name) == ast.get_docstring(said)
 
 
 def test_a_simulated_run_begins_without_what_it_has_no_use_for(tmp_path: Path) -> None:
