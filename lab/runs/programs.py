@@ -140,12 +140,14 @@ class Wanted:
         tasks = []
         for hosts in jobs:
             for rank, host in enumerate(hosts):
-                words = self.verbs.words(self.words, hosts, rank) if self.verbs else self.words
-                task = _task(ground, hosts, rank, words, stretch, folder)
-                if self.verbs and adapters:
+                if self.verbs is None or adapters is None:
+                    tasks.append(_task(ground, hosts, rank, self.words, stretch, folder))
+                    continue
+                together = self.verbs.together(self.words, hosts, rank, folder)
+                for words in self.verbs.starts(self.words, hosts, rank):
+                    task = _task(ground, hosts, rank, words, stretch, folder)
                     told = self.verbs.environment(task.environment, adapters[host], folder)
-                    task = replace(task, environment=told)
-                tasks.append(task)
+                    tasks.append(replace(task, environment={**told, **together}))
         return tasks
 
 

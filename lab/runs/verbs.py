@@ -26,6 +26,7 @@ __all__ = ["Adapter", "VerbsDoor", "uses_verbs_library"]
 
 _LIBRARY = b"libibverbs.so.1"
 _ELF = b"\x7fELF"
+_PORT = 18515  # at which they meet, if they are not told
 # Programs of which one waits, and another is given its name: perftest's, and libibverbs' examples.
 _PAIRS = re.compile(r"(ib_(write|read|send|atomic)_(bw|lat)|ibv_\w+_pingpong)$")
 
@@ -73,10 +74,33 @@ class VerbsDoor:
             for host, link in experiment.host_links.items()
         }
 
-    def words(self, words: Sequence[str], hosts: Sequence[str], rank: int) -> Sequence[str]:
-        """What starts a rank: of a pair whose last word is the first host, that one serves."""
-        is_pair = _PAIRS.match(Path(words[0]).name) and words[-1] == hosts[0]
-        return words[:-1] if is_pair and rank == 0 else words
+    def starts(
+        self, words: Sequence[str], hosts: Sequence[str], rank: int
+    ) -> list[tuple[str, ...]]:
+        """What starts a rank: of pairs whose last word is the first host, that one serves.
+
+        A server of these programs has one client. So for each there is one, at ports in a row.
+        """
+        if not _is_pair(words, hosts):
+            return [(*words,)]
+        *own, first = words
+        if len(hosts) == 2:
+            return [(*own, first)] if rank else [(*own,)]
+        own, port = _without_port(own)
+        if rank:
+            return [(*own, "-p", str(port + rank - 1), first)]
+        return [(*own, "-p", str(port + client)) for client in range(len(hosts) - 1)]
+
+    def together(
+        self, words: Sequence[str], hosts: Sequence[str], rank: int, folder: Path
+    ) -> dict[str, str]:
+        """What lets the clients of several pairs begin at once; a folder is where they meet."""
+        clients = len(hosts) - 1
+        if not rank or clients == 1 or not _is_pair(words, hosts):
+            return {}
+        meet = folder / f"meet-{hosts[0]}"
+        meet.mkdir(exist_ok=True)
+        return {"CLOSLAB_VERBS_TOGETHER": f"{meet} {clients} {rank}"}
 
     def environment(
         self, base: Mapping[str, str], adapter: Adapter, folder: Path
@@ -98,6 +122,27 @@ class VerbsDoor:
             told["CLOSLAB_FABRIC_CLOCK"] = f"{self.monotonic_ns} {self.wall_ns}"
             told["LD_PRELOAD"] = _joined(str(fabric_clock_library()), base.get("LD_PRELOAD"))
         return told
+
+
+def _is_pair(words: Sequence[str], hosts: Sequence[str]) -> bool:
+    return _PAIRS.match(Path(words[0]).name) is not None and words[-1] == hosts[0]
+
+
+def _without_port(words: Sequence[str]) -> tuple[list[str], int]:
+    """Words without those that name a port, and which they name."""
+    kept, port, rest = [], _PORT, iter(words)
+    for word in rest:
+        if word in ("-p", "--port"):
+            text = next(rest, "")
+        elif word.startswith("--port="):
+            text = word.partition("=")[2]
+        else:
+            kept.append(word)
+            continue
+        if not text.isdecimal():
+            raise LabError(f"'{text}' after {word.partition('=')[0]} is no port")
+        port = int(text)
+    return kept, port
 
 
 def _control(scenario: Scenario) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.errors import LabError
 from lab.machine.native_host import verbs_libraries
 from lab.runs.verbs import VerbsDoor, uses_verbs_library
 from switch import build
@@ -197,9 +198,29 @@ def test_a_device_is_described(libraries: Path) -> None:
 def test_who_serves_is_not_told_the_name_of_who_serves() -> None:
     door = VerbsDoor()
     words = ("ib_write_bw", "-n", "5", "h1")
-    assert door.words(words, ["h1", "h2"], 0) == words[:-1]
-    assert door.words(words, ["h1", "h2"], 1) == words
-    assert door.words(("python3", "h1"), ["h1", "h2"], 0) == ("python3", "h1")
+    assert door.starts(words, ["h1", "h2"], 0) == [words[:-1]]
+    assert door.starts(words, ["h1", "h2"], 1) == [words]
+    assert door.starts(("python3", "h1"), ["h1", "h2"], 0) == [("python3", "h1")]
+
+
+def test_each_client_has_a_server_of_its_own() -> None:
+    door, hosts = VerbsDoor(), ["h1", "h2", "h3"]
+    words = ("ib_write_bw", "--port=7000", "-n", "5", "h1")
+    serve = [["ib_write_bw", "-n", "5", "-p", port] for port in ("7000", "7001")]
+    assert [[*start] for start in door.starts(words, hosts, 0)] == serve
+    for rank in (1, 2):
+        assert door.starts(words, hosts, rank) == [(*serve[rank - 1], "h1")]
+    with pytest.raises(LabError, match="'x' after -p is no port"):
+        door.starts(("ib_write_bw", "-p", "x", "h1"), hosts, 0)
+
+
+def test_clients_of_several_pairs_begin_together(tmp_path: Path) -> None:
+    door, words = VerbsDoor(), ("ib_write_bw", "h1")
+    meet = tmp_path / "meet-h1"
+    told = {"CLOSLAB_VERBS_TOGETHER": f"{meet} 2 1"}
+    assert door.together(words, ["h1", "h2", "h3"], 1, tmp_path) == told and meet.is_dir()
+    for hosts, rank in ((["h1", "h2", "h3"], 0), (["h1", "h2"], 1)):
+        assert door.together(words, hosts, rank, tmp_path) == {}
 
 
 def test_programs_of_verbs_are_known_by_what_they_are_linked_with() -> None:

@@ -14,7 +14,7 @@ _CORE = _HERE.parent / "core"
 _CONTROLS = sorted((_CORE / "cc").glob("*.c"))
 _ADAPTER = (
     *("completion", "device", "memory", "packet", "port", "queue_pair"),
-    *("rate", "requester", "responder", "route", "words", "work"),
+    *("rate", "requester", "responder", "route", "together", "words", "work"),
 )
 
 

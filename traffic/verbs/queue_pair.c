@@ -269,6 +269,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
     }
     pthread_mutex_unlock(&ctx->lock);
     port_wake(ctx);
+    if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS)
+        begin_together();
     return 0;
 }
 

@@ -219,6 +219,9 @@ void rate_notified(const struct ctx *ctx, struct qp *qp, ns_t now);
 ns_t rate_notice_interval(const struct ctx *ctx);
 static inline bool rate_allows(const struct qp *qp, ns_t now) { return qp->leaves_at <= now; }
 
+/* together.c: waits, the first time, for other clients of the job. */
+void begin_together(void);
+
 /* route.c: by whom a peer is reached. */
 bool route_find(struct ctx *ctx, const union ibv_gid *peer, uint8_t mac[6]);
 

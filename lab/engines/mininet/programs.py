@@ -91,7 +91,7 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
     ``happen`` is called with the seconds since they began, and says at which it wants to be called
     again.
     """
-    running: dict[str, subprocess.Popen[bytes]] = {}
+    running: list[subprocess.Popen[bytes]] = []  # of each task; a host may have several
     code, failed = 0, None
     with selectors.DefaultSelector() as selector, ExitStack() as stack:
         stack.enter_context(telling_of_stopped())
@@ -99,7 +99,8 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
         stack.callback(_finish, selector, running)
         began = time.monotonic()
         for task in tasks:
-            process = running[task.host] = _start(task, is_alone=len(tasks) == 1)
+            process = _start(task, is_alone=len(tasks) == 1)
+            running.append(process)
             executor.then("kill", "-s", "KILL", "--", f"-{process.pid}")
             pid = os.pidfd_open(process.pid)
             stack.callback(os.close, pid)
@@ -108,22 +109,22 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
                 if pipe is not None:
                     os.set_blocking(pipe.fileno(), False)
                     selector.register(pipe, selectors.EVENT_READ, _Teller(task.host, to.buffer))
-        left = set(running)
+        left = {*range(len(tasks))}
         while left and not code:
             next_s = happen(time.monotonic() - began)
             _listen(selector, None if next_s is None else began + next_s - time.monotonic())
-            for host in [host for host in left if running[host].poll() is not None]:
-                left.remove(host)
-                if code == 0 and (code := as_shells_tell(running[host].wait())):
-                    failed = host
-        returned = running[failed].returncode if failed else 0
-        return Ended(code, failed, time.monotonic() - began, max(0, -returned))
+            for number in [number for number in left if running[number].poll() is not None]:
+                left.remove(number)
+                if code == 0 and (code := as_shells_tell(running[number].wait())):
+                    failed = number
+        took_s = time.monotonic() - began
+        if failed is None:
+            return Ended(code, None, took_s)
+        return Ended(code, tasks[failed].host, took_s, max(0, -running[failed].returncode))
 
 
-def _finish(
-    selector: selectors.BaseSelector, running: Mapping[str, subprocess.Popen[bytes]]
-) -> None:
-    _end([*running.values()])
+def _finish(selector: selectors.BaseSelector, running: Sequence[subprocess.Popen[bytes]]) -> None:
+    _end(running)
     _listen(selector, 0)
     for key in selector.get_map().values():
         if key.data is not None:
