@@ -13,7 +13,7 @@ _HERE = Path(__file__).parent
 _CORE = _HERE.parent / "core"
 _CONTROLS = sorted((_CORE / "cc").glob("*.c"))
 _ADAPTER = (
-    *("completion", "device", "memory", "packet", "port", "queue_pair"),
+    *("completion", "datagram", "device", "memory", "packet", "port", "queue_pair"),
     *("rate", "requester", "responder", "route", "together", "words", "work"),
 )
 

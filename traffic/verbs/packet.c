@@ -18,26 +18,26 @@ static bool is_mapped(const union ibv_gid *gid)
     return !memcmp(gid->raw, mapped, sizeof mapped);
 }
 
-static uint16_t source_port(const struct qp *qp, const struct ibv_ah_attr *to)
+/* Without a flow label from the queue pairs at both ends, so that ways spread by them. */
+void way_spread(struct way *way, uint32_t label, uint32_t from, uint32_t to)
 {
-    uint32_t label = to->grh.flow_label;
-    if (!label) { /* from the queue pairs at both ends, so that ways spread by them */
-        uint64_t both = (uint64_t)qp->ex.qp_base.qp_num * qp->attr.dest_qp_num;
-        uint64_t mixed = both * 0x9E3779B97F4A7C15u;
+    uint8_t *udp = way->headers + way->bytes - WIRE_UDP;
+    if (!label) {
+        uint64_t mixed = (uint64_t)from * to * 0x9E3779B97F4A7C15u;
         label = (uint32_t)(mixed >> 32) & 0xFFFFF;
     }
-    return (uint16_t)(SOURCE_PORT_LEAST | ((label ^ label >> 14) & 0x3FFF));
+    be16_store(udp, (uint16_t)(SOURCE_PORT_LEAST | ((label ^ label >> 14) & 0x3FFF)));
 }
 
-int way_find(struct ctx *ctx, struct qp *qp, const struct ibv_ah_attr *to)
+int way_find(struct ctx *ctx, struct way *way, const struct ibv_ah_attr *to)
 {
-    uint8_t *ethernet = qp->way.headers, *ip = ethernet + WIRE_ETHERNET;
+    uint8_t *ethernet = way->headers, *ip = ethernet + WIRE_ETHERNET;
     if (!to->is_global || to->grh.sgid_index >= ctx->gid_count)
         return EINVAL; /* RoCE has no local identifiers */
     const union ibv_gid *from = &ctx->gids[to->grh.sgid_index];
     if (is_mapped(from) != is_mapped(&to->grh.dgid))
         return EINVAL;
-    memset(ethernet, 0, sizeof qp->way.headers);
+    memset(ethernet, 0, sizeof way->headers);
     if (!route_find(ctx, &to->grh.dgid, ethernet))
         return ETIMEDOUT;
     memcpy(ethernet + 6, ctx->mac, 6);
@@ -45,7 +45,6 @@ int way_find(struct ctx *ctx, struct qp *qp, const struct ibv_ah_attr *to)
     if (is_mapped(from)) {
         be16_store(ethernet + 12, ETHERTYPE_IPV4);
         ip[0] = 0x45;
-        be16_store(ip + 4, (uint16_t)qp->ex.qp_base.qp_num);
         be16_store(ip + 6, 0x4000); /* never in pieces */
         ip[8] = hops;
         ip[9] = IP_UDP;
@@ -61,21 +60,21 @@ int way_find(struct ctx *ctx, struct qp *qp, const struct ibv_ah_attr *to)
     }
     ip_set_tos(ip, to->grh.traffic_class ? to->grh.traffic_class | 2 : ctx->tos);
     uint8_t *udp = ip + ip_bytes(ip);
-    be16_store(udp, source_port(qp, to));
     be16_store(udp + 2, ROCE_PORT);
-    qp->way.bytes = (uint32_t)(udp - ethernet) + WIRE_UDP;
+    way->bytes = (uint32_t)(udp - ethernet) + WIRE_UDP;
     return 0;
 }
 
-uint8_t *packet_begin(struct ctx *ctx, const struct qp *qp, uint8_t opcode, uint64_t seq, bool ask)
+uint8_t *packet_begin(struct ctx *ctx, const struct way *way, uint32_t to, uint8_t opcode,
+                      uint64_t seq, bool ask)
 {
-    uint8_t *bth = ctx->frame + qp->way.bytes;
-    memcpy(ctx->frame, qp->way.headers, qp->way.bytes);
+    uint8_t *bth = ctx->frame + way->bytes;
+    memcpy(ctx->frame, way->headers, way->bytes);
     memset(bth, 0, WIRE_BTH);
     bth[0] = opcode;
     bth[1] = 0x40; /* M: path migration is over, which it never begins */
     be16_store(bth + 2, PKEY);
-    be24_store(bth + 5, qp->attr.dest_qp_num);
+    be24_store(bth + 5, to);
     bth[8] = ask ? BTH_ACK_REQUEST : 0;
     be24_store(bth + 9, (uint32_t)seq & PSN_MASK);
     return bth;
@@ -113,7 +112,7 @@ bool packet_end(struct ctx *ctx, uint8_t *bth, uint8_t *end, uint32_t payload)
 
 bool packet_cnp(struct ctx *ctx, const struct qp *qp)
 {
-    uint8_t *bth = packet_begin(ctx, qp, BTH_CNP, 0, false);
+    uint8_t *bth = packet_begin(ctx, &qp->way, qp->attr.dest_qp_num, BTH_CNP, 0, false);
     ip_set_tos(ctx->frame + WIRE_IP_AT, CNP_PRIORITY_DSCP << 2);
     bth[4] |= BTH_BECN;
     memset(bth + WIRE_BTH, 0, WIRE_CNP_PAD);
@@ -162,7 +161,13 @@ void packet_arrived(struct ctx *ctx, uint8_t *frame, uint32_t bytes)
     }
     uint32_t number = be24_load(bth + 5) & (QPS_MOST - 1);
     struct qp *qp = number < ctx->qps_next ? ctx->qps[number] : NULL;
-    if (!qp || !qp_is_able(qp, IBV_QPS_RTR) || !is_of_peer(qp, ip))
+    if (!qp || !qp_is_able(qp, IBV_QPS_RTR))
+        return;
+    if (datagram_is(qp)) {
+        datagram_arrived(ctx, qp, ip, bth, length);
+        return;
+    }
+    if (!is_of_peer(qp, ip))
         return;
     if (bth[0] == BTH_CNP) {
         ctx->counts.cnps++;

@@ -57,7 +57,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
     struct ctx *ctx = ctx_of(context);
     bool is_extended = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     errno = EOPNOTSUPP;
-    if (init->qp_type != IBV_QPT_RC || init->comp_mask & ~known ||
+    if ((init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UD) || init->comp_mask & ~known ||
         (is_extended && init->send_ops_flags & ~(uint64_t)IBV_QP_EX_KNOWN))
         return NULL;
     errno = EINVAL;
@@ -69,7 +69,8 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
     if (!qp)
         return NULL;
     memcpy(&qp->init, init, sizeof qp->init); /* which begins alike */
-    qp->mtu = 1024; /* until a path says */
+    /* until a path says; a datagram's path is told by none */
+    qp->mtu = init->qp_type == IBV_QPT_UD ? 128u << ctx->active_mtu : 1024;
     struct ibv_qp_cap *cap = &qp->init.cap;
     qp->sends_size = at_least_one(cap->max_send_wr);
     cap->max_send_sge = at_least_one(cap->max_send_sge);
@@ -117,15 +118,30 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
     return qp_of(qp)->is_extended ? &qp_of(qp)->ex : NULL;
 }
 
+static void reset(struct qp *qp)
+{
+    for (uint32_t i = 0; i < qp->sends_count; i++)
+        datagram_forget(&qp->sends[(qp->sends_head + i) % qp->sends_size]);
+    qp->sends_count = qp->at = qp->receives.count = qp->answers_count = 0;
+    qp->reads = qp->retries = qp->rnr_retries = 0;
+    qp->timer = qp->rnr_until = qp->rewound = 0;
+    qp->nak_sent = qp->is_dying = false;
+    qp->message = NOTHING;
+    qp->msn = 0;
+    for (unsigned i = 0; i < READS_MOST; i++)
+        qp->atomics[i].seq = 0;
+    cq_forget(qp->ex.qp_base.send_cq, qp->ex.qp_base.qp_num);
+    cq_forget(qp->ex.qp_base.recv_cq, qp->ex.qp_base.qp_num);
+}
+
 int ibv_destroy_qp(struct ibv_qp *base)
 {
     struct ctx *ctx = ctx_of(base->context);
     pthread_mutex_lock(&ctx->lock);
+    reset(qp_of(base));
     ctx->qps[base->qp_num & (QPS_MOST - 1)] = NULL;
     while (ctx->qps_next && !ctx->qps[ctx->qps_next - 1])
         ctx->qps_next--;
-    cq_forget(base->send_cq, base->qp_num);
-    cq_forget(base->recv_cq, base->qp_num);
     pthread_mutex_unlock(&ctx->lock);
     qp_free(qp_of(base));
     return 0;
@@ -143,6 +159,7 @@ void qp_break(struct qp *qp)
     }
     qp->message = NOTHING;
     for (; qp->sends_count; qp->sends_count--) {
+        datagram_forget(&qp->sends[qp->sends_head]);
         qp_complete(qp, &qp->sends[qp->sends_head], IBV_WC_WR_FLUSH_ERR);
         qp->sends_head = (qp->sends_head + 1) % qp->sends_size;
     }
@@ -168,23 +185,15 @@ void qp_fail(struct qp *qp, int status)
 
 /* --- states ----------------------------------------------------------------------------------- */
 
-static void reset(struct qp *qp)
-{
-    qp->sends_count = qp->at = qp->receives.count = qp->answers_count = 0;
-    qp->reads = qp->retries = qp->rnr_retries = 0;
-    qp->timer = qp->rnr_until = qp->rewound = 0;
-    qp->nak_sent = qp->is_dying = false;
-    qp->message = NOTHING;
-    qp->msn = 0;
-    for (unsigned i = 0; i < READS_MOST; i++)
-        qp->atomics[i].seq = 0;
-    cq_forget(qp->ex.qp_base.send_cq, qp->ex.qp_base.qp_num);
-    cq_forget(qp->ex.qp_base.recv_cq, qp->ex.qp_base.qp_num);
-}
-
 /* What a change of state needs to be told; -1: there is no such change. */
-static int needed(int from, int to)
+static int needed(int from, int to, bool is_datagram)
 {
+    if (is_datagram && from == IBV_QPS_RESET && to == IBV_QPS_INIT)
+        return IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+    if (is_datagram && from == IBV_QPS_INIT && to == IBV_QPS_RTR)
+        return 0;
+    if (is_datagram && from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+        return IBV_QP_SQ_PSN;
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
         return 0;
     if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
@@ -207,6 +216,7 @@ static void take_attributes(struct qp *qp, const struct ibv_qp_attr *attr, int m
     TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
     TAKE(IBV_QP_PKEY_INDEX, pkey_index);
     TAKE(IBV_QP_PORT, port_num);
+    TAKE(IBV_QP_QKEY, qkey);
     TAKE(IBV_QP_AV, ah_attr);
     TAKE(IBV_QP_PATH_MTU, path_mtu);
     TAKE(IBV_QP_TIMEOUT, timeout);
@@ -230,7 +240,7 @@ static int judge(const struct ctx *ctx, const struct qp *qp, const struct ibv_qp
                  int mask)
 {
     int from = qp->ex.qp_base.state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    int needs = needed(from, to);
+    int needs = needed(from, to, datagram_is(qp));
     if (needs < 0 || (mask & needs) != needs || (mask & IBV_QP_PORT && attr->port_num != 1) ||
         (mask & IBV_QP_PKEY_INDEX && attr->pkey_index) ||
         (mask & IBV_QP_PATH_MTU &&
@@ -248,9 +258,10 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
     struct ctx *ctx = ctx_of(base->context);
     int code = judge(ctx, qp, attr, mask);
     if (!code && mask & IBV_QP_AV) {
-        if (mask & IBV_QP_DEST_QPN)
-            qp->attr.dest_qp_num = attr->dest_qp_num;
-        code = way_find(ctx, qp, &attr->ah_attr); /* which may wait for an answer */
+        uint32_t to = mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : qp->attr.dest_qp_num;
+        code = way_find(ctx, &qp->way, &attr->ah_attr); /* which may wait for an answer */
+        if (!code)
+            way_spread(&qp->way, attr->ah_attr.grh.flow_label, base->qp_num, to);
     }
     if (code)
         return code;
@@ -264,7 +275,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
         if (base->state == IBV_QPS_RESET)
             qp->message = NOTHING;
         base->state = attr->qp_state;
-        if (attr->qp_state == IBV_QPS_RTR)
+        if (attr->qp_state == IBV_QPS_RTR && !datagram_is(qp))
             rate_begin(ctx, qp);
     }
     pthread_mutex_unlock(&ctx->lock);

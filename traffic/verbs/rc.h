@@ -1,4 +1,4 @@
-/* An adapter of reliable connections within a program's own process.
+/* An adapter, of reliable connections and datagrams, within a program's own process.
  *
  *   post ──► send queue ──► requester.c ──► packet.c ──► port.c ──► the interface
  *                               ▲ answers                  │
@@ -56,6 +56,8 @@ enum rc_opcode {
     RC_FETCH_ADD,
     RC_SEND_LAST_INV = 0x16,
     RC_SEND_ONLY_INV,
+    UD_SEND_ONLY = 0x64,
+    UD_SEND_ONLY_IMM,
 };
 
 /* AETH syndromes besides those of wire.h. */
@@ -71,6 +73,7 @@ struct work {
     uint32_t returned; /* bytes of a READ that have come */
     struct ibv_sge sge[SGE_MOST];
     uint8_t *inlined;
+    struct ibv_ah *ah; /* a datagram's; what else it needs stands in rkey (Q key) and remote (QP) */
 };
 
 struct receive {
@@ -195,6 +198,14 @@ struct ctx {
     struct { uint64_t sent, resent, naks, rnr_naks, timeouts, cnps, marks, bad; } counts;
 };
 
+struct ah {
+    struct ibv_ah base;
+    struct ibv_ah_attr attr;
+    struct way way;
+    unsigned users; /* datagrams that wait */
+    bool is_over;
+};
+
 static inline struct ctx *ctx_of(const struct ibv_context *context)
 {
     return (struct ctx *)((uint8_t *)(uintptr_t)context - offsetof(struct verbs_context, context));
@@ -226,8 +237,10 @@ void begin_together(void);
 bool route_find(struct ctx *ctx, const union ibv_gid *peer, uint8_t mac[6]);
 
 /* packet.c: frames from parts, and back. */
-int way_find(struct ctx *ctx, struct qp *qp, const struct ibv_ah_attr *to);
-uint8_t *packet_begin(struct ctx *ctx, const struct qp *qp, uint8_t opcode, uint64_t seq, bool ask);
+int way_find(struct ctx *ctx, struct way *way, const struct ibv_ah_attr *to);
+void way_spread(struct way *way, uint32_t label, uint32_t from, uint32_t to); /* by the UDP port */
+uint8_t *packet_begin(struct ctx *ctx, const struct way *way, uint32_t to, uint8_t opcode,
+                      uint64_t seq, bool ask);
 bool packet_end(struct ctx *ctx, uint8_t *bth, uint8_t *end, uint32_t payload);
 bool packet_cnp(struct ctx *ctx, const struct qp *qp);
 void packet_arrived(struct ctx *ctx, uint8_t *frame, uint32_t bytes);
@@ -237,6 +250,7 @@ struct key *key_find(struct ctx *ctx, const struct ibv_pd *pd, uint32_t key);
 uint8_t *memory_at(struct ctx *ctx, const struct ibv_pd *pd, uint32_t key, uint64_t address,
                    uint64_t length, int access);
 bool receive_take(struct qp *qp, struct receive *into); /* from its queue, or the shared one */
+uint64_t receive_room(const struct receive *receive);
 void receive_complete(struct qp *qp, const struct ibv_wc *wc, bool is_solicited);
 bool scatter(struct ctx *ctx, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
              uint64_t offset, const uint8_t *from, uint32_t bytes);
@@ -267,6 +281,13 @@ void requester_answered(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint
                         ns_t now);
 void requester_timer(struct ctx *ctx, struct qp *qp, ns_t now);
 ns_t requester_due(const struct qp *qp, ns_t now);
+
+/* datagram.c */
+bool datagram_is(const struct qp *qp);
+void datagram_send(struct ctx *ctx, struct qp *qp, ns_t now);
+void datagram_arrived(struct ctx *ctx, struct qp *qp, const uint8_t *ip, const uint8_t *bth,
+                      uint32_t bytes);
+void datagram_forget(struct work *work); /* it will not be sent */
 
 /* responder.c */
 void responder_asked(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_t bytes, ns_t now);

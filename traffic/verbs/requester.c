@@ -124,7 +124,7 @@ static bool send_one(struct ctx *ctx, struct qp *qp, ns_t now)
     uint32_t left = work->length - done;
     uint32_t bytes = fetches ? 0 : left < qp->mtu ? left : qp->mtu;
     bool asks = is_last || !((index + 1) % ACK_EVERY);
-    uint8_t *bth = packet_begin(ctx, qp, opcode, qp->next, asks);
+    uint8_t *bth = packet_begin(ctx, &qp->way, qp->attr.dest_qp_num, opcode, qp->next, asks);
     if (is_last && work->flags & IBV_SEND_SOLICITED && !fetches)
         bth[1] |= 0x80;
     uint8_t *payload = put_headers(bth + WIRE_BTH, work, opcode, done);
@@ -159,6 +159,10 @@ static bool may_send(const struct qp *qp)
 
 void requester_send(struct ctx *ctx, struct qp *qp, ns_t now)
 {
+    if (datagram_is(qp)) {
+        datagram_send(ctx, qp, now);
+        return;
+    }
     if (qp->rnr_until && now >= qp->rnr_until)
         qp->rnr_until = 0;
     while (qp->ex.qp_base.state == IBV_QPS_RTS && qp->at < qp->sends_count && !qp->rnr_until &&

@@ -111,14 +111,6 @@ static void receive_done(struct qp *qp, const struct request *r, int status)
     receive_complete(qp, &wc, r->bth[1] & 0x80);
 }
 
-static uint64_t room_of(const struct receive *receive)
-{
-    uint64_t room = 0;
-    for (unsigned i = 0; i < receive->sges; i++)
-        room += receive->sge[i].length;
-    return room;
-}
-
 static uint8_t rnr(const struct qp *qp) { return AETH_RNR | (qp->attr.min_rnr_timer & 31); }
 
 /* What is sent goes where a receive says. Zero, or how it is refused. */
@@ -130,7 +122,7 @@ static uint8_t take_send(struct ctx *ctx, struct qp *qp, const struct request *r
             return rnr(qp);
         qp->received = 0;
     }
-    bool fits = qp->received + (uint64_t)r->bytes <= room_of(&qp->receive);
+    bool fits = qp->received + (uint64_t)r->bytes <= receive_room(&qp->receive);
     if (!fits || !scatter(ctx, pd, qp->receive.sge, qp->receive.sges, qp->received, r->payload,
                           r->bytes)) {
         receive_done(qp, r, fits ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR);
@@ -287,7 +279,8 @@ static bool send_read(struct ctx *ctx, struct qp *qp, struct answer *answer, ns_
     uint8_t opcode = is_first ? is_last ? RC_READ_ONLY : RC_READ_FIRST
                               : is_last ? RC_READ_LAST : RC_READ_MIDDLE;
     uint64_t seq = answer->seq + answer->sent / qp->mtu;
-    uint8_t *bth = packet_begin(ctx, qp, opcode, seq, false), *at = bth + WIRE_BTH;
+    uint8_t *bth = packet_begin(ctx, &qp->way, qp->attr.dest_qp_num, opcode, seq, false);
+    uint8_t *at = bth + WIRE_BTH;
     const uint8_t *from = bytes ? may_touch(ctx, qp, answer->rkey, answer->address + answer->sent,
                                             bytes, IBV_ACCESS_REMOTE_READ)
                                 : at;
@@ -314,7 +307,9 @@ static bool send_word(struct ctx *ctx, struct qp *qp, const struct answer *answe
 {
     bool is_atomic = answer->kind == ANSWER_ATOMIC;
     uint8_t opcode = is_atomic ? RC_ATOMIC_ACKNOWLEDGE : RC_ACKNOWLEDGE;
-    uint8_t *bth = packet_begin(ctx, qp, opcode, answer->seq, false), *at = bth + WIRE_BTH;
+    uint32_t to = qp->attr.dest_qp_num;
+    uint8_t *bth = packet_begin(ctx, &qp->way, to, opcode, answer->seq, false);
+    uint8_t *at = bth + WIRE_BTH;
     be32_store(at, (uint32_t)answer->syndrome << 24 | answer->msn);
     at += WIRE_AETH;
     if (is_atomic) {

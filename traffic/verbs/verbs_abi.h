@@ -203,6 +203,13 @@ struct ibv_ah_attr {
     uint8_t sl, src_path_bits, static_rate, is_global, port_num;
 };
 
+struct ibv_grh { /* before what came by UD: an IPv6 header, or 20 bytes and an IPv4 header */
+    uint32_t version_tclass_flow;
+    uint16_t paylen;
+    uint8_t next_hdr, hop_limit;
+    union ibv_gid sgid, dgid;
+};
+
 struct ibv_ah {
     struct ibv_context *context;
     struct ibv_pd *pd;

@@ -92,17 +92,13 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, int opcode, uint32_t flags)
 #define REFUSED_BY_CODE(name) \
     int name(void) { return errno = EOPNOTSUPP; }
 
-REFUSED(ibv_create_ah)
-REFUSED(ibv_create_ah_from_wc)
 REFUSED(ibv_reg_dmabuf_mr)
 REFUSED(ibv_import_device)
 REFUSED(ibv_import_pd)
 REFUSED(ibv_import_mr)
 REFUSED(ibv_import_dm)
-REFUSED_BY_CODE(ibv_destroy_ah)
 REFUSED_BY_CODE(ibv_attach_mcast)
 REFUSED_BY_CODE(ibv_detach_mcast)
-REFUSED_BY_CODE(ibv_init_ah_from_wc)
 REFUSED_BY_CODE(ibv_resolve_eth_l2_from_gid)
 REFUSED_BY_CODE(ibv_rereg_mr)
 REFUSED_BY_CODE(ibv_set_ece)

@@ -29,8 +29,11 @@ static int judge(const struct qp *qp, const struct ibv_send_wr *wr, uint64_t len
 {
     bool is_atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
                      wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-    if (!is_known(wr->opcode))
+    bool is_plain = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
+    if (!is_known(wr->opcode) || (datagram_is(qp) && !is_plain))
         return EOPNOTSUPP;
+    if (datagram_is(qp) && (!wr->wr.ud.ah || length > qp->mtu))
+        return EINVAL;
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge ||
         length > MESSAGE_MOST || (is_atomic && length != 8))
         return EINVAL;
@@ -73,6 +76,11 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
         .sges = (unsigned)wr->num_sge,
         .inlined = qp->inlines + (size_t)place * qp->init.cap.max_inline_data,
     };
+    if (datagram_is(qp)) {
+        work->ah = wr->wr.ud.ah;
+        work->remote = wr->wr.ud.remote_qpn;
+        work->rkey = wr->wr.ud.remote_qkey;
+    }
     if (wr->send_flags & IBV_SEND_INLINE)
         copy_inline(work, wr);
     else
@@ -81,6 +89,8 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
         qp_complete(qp, work, IBV_WC_WR_FLUSH_ERR);
         return 0;
     }
+    if (work->ah)
+        ((struct ah *)work->ah)->users++;
     qp->to_assign += packets;
     qp->sends_count++;
     return 0;
@@ -159,6 +169,11 @@ bool receive_take(struct qp *qp, struct receive *into)
     queue->head = (queue->head + 1) % queue->size;
     queue->count--;
     return true;
+}
+
+uint64_t receive_room(const struct receive *receive)
+{
+    return length_of(receive->sge, (int)receive->sges);
 }
 
 void receive_complete(struct qp *qp, const struct ibv_wc *wc, bool is_solicited)
@@ -298,6 +313,14 @@ static void wr_set_inline(struct ibv_qp_ex *ex, void *addr, size_t length)
     wr_set_inline_list(ex, 1, &one);
 }
 
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+    struct ibv_send_wr *wr = of(ex)->building;
+    wr->wr.ud.ah = ah;
+    wr->wr.ud.remote_qpn = qpn;
+    wr->wr.ud.remote_qkey = qkey;
+}
+
 static void wr_start(struct ibv_qp_ex *ex)
 {
     struct qp *qp = of(ex);
@@ -315,6 +338,8 @@ static int wr_end(struct ibv_qp_ex *ex, bool is_wanted)
         flush(qp);
     int code = qp->building_error;
     if (code || !is_wanted) {
+        for (uint32_t i = qp->built_from.count; i < qp->sends_count; i++)
+            datagram_forget(&qp->sends[(qp->sends_head + i) % qp->sends_size]);
         qp->sends_count = qp->built_from.count;
         qp->to_assign = qp->built_from.to_assign;
     }
@@ -338,6 +363,7 @@ void work_extend(struct qp *qp)
     ex->wr_local_inv = wr_local_inv;
     ex->wr_atomic_cmp_swp = wr_compare_swap;
     ex->wr_atomic_fetch_add = wr_fetch_add;
+    ex->wr_set_ud_addr = wr_set_ud_addr;
     ex->wr_set_sge = wr_set_sge;
     ex->wr_set_sge_list = wr_set_sge_list;
     ex->wr_set_inline_data = wr_set_inline;
