@@ -17,6 +17,8 @@ _ADAPTER = (
     *("rate", "requester", "responder", "route", "together", "words", "work"),
 )
 
+_CONNECTIONS = ("rdma_cm", "cm_endpoint", "cm_event", "cm_refused", "cm_wire")
+
 
 @dataclass(frozen=True, slots=True)
 class Library:
@@ -35,7 +37,12 @@ LIBRARIES = (
         _HERE / "libibverbs.map",
         ("-pthread", "-lm"),
     ),
-    Library("librdmacm.so.1", (_HERE / "rdma_cm.c",), _HERE / "librdmacm.map"),
+    Library(
+        "librdmacm.so.1",
+        tuple(_HERE / f"{name}.c" for name in _CONNECTIONS),
+        _HERE / "librdmacm.map",
+        ("-pthread",),
+    ),
     Library("libmlx5.so.1", (_HERE / "absent.c",), _HERE / "libmlx5.map"),
     Library("libefa.so.1", (_HERE / "absent.c",), _HERE / "libefa.map", ("-DOF_EFA",)),
 )

@@ -1,0 +1,141 @@
+/* Names and endpoints: rdma_getaddrinfo, and what makes an id of what it found. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm.h"
+
+enum { RESOLVE_MS = 2000 };
+
+static struct sockaddr *copied(const struct sockaddr *address, socklen_t size)
+{
+    struct sockaddr *copy = malloc(size);
+    return copy ? memcpy(copy, address, size) : NULL;
+}
+
+void rdma_freeaddrinfo(struct rdma_addrinfo *found)
+{
+    if (!found)
+        return;
+    free(found->ai_src_addr);
+    free(found->ai_dst_addr);
+    free(found);
+}
+
+/* As getaddrinfo returns it: zero, or what gai_strerror explains. */
+int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+                     struct rdma_addrinfo **found)
+{
+    static const struct rdma_addrinfo none;
+    const struct rdma_addrinfo *wanted = hints ? hints : &none;
+    bool is_passive = wanted->ai_flags & RAI_PASSIVE, is_family = wanted->ai_flags & RAI_FAMILY;
+    struct addrinfo ask = {
+        .ai_flags = (is_passive ? AI_PASSIVE : 0) |
+                    (wanted->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
+        .ai_family = is_family || wanted->ai_family ? wanted->ai_family : 0,
+        .ai_socktype = SOCK_STREAM,
+    }, *told;
+    int code = getaddrinfo(node, service, &ask, &told);
+    if (code)
+        return code;
+    bool is_datagram = wanted->ai_qp_type == IBV_QPT_UD || wanted->ai_port_space == RDMA_PS_UDP;
+    struct rdma_addrinfo *made = calloc(1, sizeof *made);
+    struct sockaddr *copy = made ? copied(told->ai_addr, told->ai_addrlen) : NULL;
+    if (copy) {
+        made->ai_flags = wanted->ai_flags;
+        made->ai_family = told->ai_family;
+        made->ai_qp_type = is_datagram ? IBV_QPT_UD : IBV_QPT_RC;
+        made->ai_port_space = wanted->ai_port_space ? wanted->ai_port_space
+                              : is_datagram         ? RDMA_PS_UDP
+                                                    : RDMA_PS_TCP;
+        *(is_passive ? &made->ai_src_addr : &made->ai_dst_addr) = copy;
+        *(is_passive ? &made->ai_src_len : &made->ai_dst_len) = told->ai_addrlen;
+        if (!is_passive && wanted->ai_src_len) {
+            made->ai_src_addr = copied(wanted->ai_src_addr, wanted->ai_src_len);
+            made->ai_src_len = made->ai_src_addr ? wanted->ai_src_len : 0;
+        }
+    } else {
+        free(made);
+    }
+    freeaddrinfo(told);
+    *found = copy ? made : NULL;
+    return copy ? 0 : EAI_MEMORY;
+}
+
+/* --- endpoints -------------------------------------------------------------------------------- */
+
+static int listen_later(struct cm_id *id, struct rdma_addrinfo *from, struct ibv_pd *pd,
+                        const struct ibv_qp_init_attr *init)
+{
+    if (rdma_bind_addr(&id->base, from->ai_src_addr))
+        return -1;
+    id->pd_to_have = pd;
+    if (!init)
+        return 0;
+    id->to_have = malloc(sizeof *init);
+    if (!id->to_have)
+        return cm_failed(ENOMEM);
+    *id->to_have = *init;
+    return 0;
+}
+
+int rdma_create_ep(struct rdma_cm_id **made, struct rdma_addrinfo *from, struct ibv_pd *pd,
+                   struct ibv_qp_init_attr *init)
+{
+    struct rdma_cm_id *id;
+    int code = rdma_create_id(NULL, &id, NULL, from->ai_port_space);
+    if (code)
+        return code;
+    id->qp_type = from->ai_qp_type;
+    if (from->ai_flags & RAI_PASSIVE)
+        code = listen_later(cm_of(id), from, pd, init);
+    else
+        code = rdma_resolve_addr(id, from->ai_src_addr, from->ai_dst_addr, RESOLVE_MS) ||
+                       rdma_resolve_route(id, RESOLVE_MS)
+                   ? -1
+                   : 0;
+    if (!code && init && !(from->ai_flags & RAI_PASSIVE)) {
+        init->qp_type = from->ai_qp_type;
+        code = rdma_create_qp(id, pd, init);
+    }
+    if (code) {
+        int why = errno;
+        rdma_destroy_id(id);
+        return cm_failed(why);
+    }
+    *made = id;
+    return 0;
+}
+
+void rdma_destroy_ep(struct rdma_cm_id *id)
+{
+    rdma_destroy_qp(id);
+    rdma_destroy_srq(id);
+    rdma_destroy_id(id);
+}
+
+int rdma_get_request(struct rdma_cm_id *listener, struct rdma_cm_id **made)
+{
+    struct cm_id *by = cm_of(listener);
+    struct rdma_cm_event *event;
+    if (!by->is_synchronous)
+        return cm_failed(EINVAL);
+    if (rdma_get_cm_event(listener->channel, &event))
+        return -1;
+    struct rdma_cm_id *id = event->id;
+    if (rdma_migrate_id(id, NULL))
+        return -1;
+    id->event = event;
+    if (by->to_have) {
+        struct ibv_qp_init_attr init = *by->to_have;
+        init.qp_type = listener->qp_type;
+        if (rdma_create_qp(id, by->pd_to_have, &init)) {
+            rdma_destroy_id(id);
+            return -1;
+        }
+    }
+    *made = id;
+    return 0;
+}
