@@ -15,7 +15,7 @@
 
 enum {
     MAGIC = 0x434D3031,
-    TRIES = 200, /* that nobody listens yet, if the job's programs begin together */
+    TRIES = 200, /* nobody listens yet: a job's programs begin together */
     AGAIN_MS = 50,
 };
 
@@ -125,10 +125,9 @@ static void connected(struct cm_id *id)
     int code = 0;
     socklen_t size = sizeof code;
     getsockopt(id->fd, SOL_SOCKET, SO_ERROR, &code, &size);
-    unsigned most = getenv("CLOSLAB_FABRIC_CLOCK") ? TRIES : 0;
     if (!code)
         ask(id);
-    else if (code == ECONNREFUSED && id->tries++ < most)
+    else if (code == ECONNREFUSED && id->tries++ < TRIES)
         id->again_at = now_ms() + AGAIN_MS, hang_up(id);
     else if (code == ECONNREFUSED)
         give_up(id, RDMA_CM_EVENT_REJECTED, REJECTED_NOBODY);

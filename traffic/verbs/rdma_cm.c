@@ -9,7 +9,8 @@
 #include "cm.h"
 
 enum {
-    ACK_TIMEOUT = 8, /* 4.096 us * 2^8: a fabric's round trips are some microseconds */
+    ACK_TIMEOUT = 8, /* 4.096 us * 2^8: a fabric's round trips are some microseconds, */
+    UNDILATED_ACK_TIMEOUT = 14, /* a machine's that is busy some milliseconds */
     RNR_TIMER = 1,
     READS_MOST = 16,
     BACKLOG = 128,
@@ -281,7 +282,7 @@ static int attributes(const struct cm_id *id, struct ibv_qp_attr *attr, int stat
                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     }
     attr->sq_psn = ours->psn;
-    attr->timeout = ACK_TIMEOUT;
+    attr->timeout = getenv("CLOSLAB_DILATION") ? ACK_TIMEOUT : UNDILATED_ACK_TIMEOUT;
     attr->retry_cnt = at_most(ours->retries, 7);
     attr->rnr_retry = at_most(theirs->rnr_retries, 7);
     attr->max_rd_atomic = at_most(at_most(ours->reads_out, theirs->reads_in), READS_MOST);
