@@ -278,15 +278,23 @@ static int status_of(int opcode, uint32_t rkey, uint64_t address, uint32_t lengt
     return status;
 }
 
+enum { FREED = 7 }; /* of the cases: a key of memory that is registered no more */
+
 static void go_wrong(bool asks)
 {
     const char *const names[] = {"wrong-key", "beyond-the-end", "not-permitted",
                                  "read-not-permitted", "local-key", "no-receive", "too-long",
-                                 "nobody"};
+                                 "freed", "nobody"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         uint32_t done = 0, told;
         bool is_nobody = !strcmp(names[i], "nobody"), is_long = !strcmp(names[i], "too-long");
+        struct ibv_mr *kept = weak;
+        if (i == FREED)
+            weak = ibv_reg_mr(pd, memory, ROOM, ALL);
         connect_pair(is_nobody ? 7 : 0, 8, IBV_MTU_256 + (int)i % 5);
+        if (i == FREED)
+            ibv_dereg_mr(weak);
+        weak = kept;
         if (!asks && is_long)
             post_receive(0, 10);
         exchange(&done, &told, sizeof done);
@@ -301,6 +309,7 @@ static void go_wrong(bool asks)
             case 3: rkey = there.weak_rkey; opcode = IBV_WR_RDMA_READ; break;
             case 4: lkey ^= 0x5500; break;
             case 5: case 6: opcode = IBV_WR_SEND; break;
+            case FREED: rkey = there.weak_rkey; break;
             }
             printf("%s %d\n", names[i], status_of(opcode, rkey, at, length, lkey));
         }

@@ -41,6 +41,7 @@ STATUS = {
     "local-key": 4,
     "no-receive": 13,
     "too-long": 9,
+    "freed": 10,
     "nobody": 12,
 }
 
@@ -140,6 +141,44 @@ def test_what_goes_wrong_is_told_as_verbs_tell_it(libraries: Path, peer: Path) -
     assert "too-long-received 1" in other  # a length error of the receiver's own
 
 
+LIMITS = {
+    "pairs": 10000,
+    "busy-domain": 1,
+    "busy-queue": 1,
+    "posted": 3,
+    "flushed": 1,
+    "beyond-the-queue": -1,
+    "too-long-a-queue": 1,
+    "no-such-queue": 1,
+    "write-of-what-is-not-writable": 1,
+    "after-a-fork": 1,
+    "all-ended": 1,
+}
+
+
+def test_what_is_too_much_is_refused_and_all_of_it_ends(libraries: Path, tmp_path: Path) -> None:
+    """Watched by the sanitizers: nothing is left of ten thousand queue pairs."""
+    program = tmp_path / "limits"
+    sources = [*map(str, LIBRARIES[0].sources), str(HERE / "limits.c")]
+    words = ("-fsanitize=address,undefined", "-g", "-w", f"-I{ABI}", "-pthread", "-lm")
+    command = [*build.compiler(), "-std=gnu11", "-O1", *sources, *words, "-o", str(program)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("the compiler has no sanitizers")
+    (code, said), _ = over_wire(libraries, str(program), "true")
+    assert code == 0, said
+    found = re.findall(r"^(\S+) (-?\d+)$", said, re.MULTILINE)
+    assert {name: int(number) for name, number in found} == LIMITS, said
+    assert "runtime error" not in said
+
+
+def test_a_peer_that_is_killed_is_noticed(libraries: Path) -> None:
+    need("ib_write_bw")
+    words = "ib_write_bw -n 5000000 -u 10"
+    killed, (code, said) = over_wire(libraries, f"timeout -s KILL 5 {words}", f"{words} 10.9.0.1")
+    assert killed[0] != 0 and code > 0
+    assert "status 12" in said  # the transport's retry counter is exceeded
+
+
 def test_tshark_knows_every_packet(libraries: Path, peer: Path, tmp_path: Path) -> None:
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
@@ -187,6 +226,29 @@ def test_programs_of_others_run_as_they_are(libraries: Path, words: str) -> None
     need(words.split()[0])
     ended = over_wire(libraries, words, f"{words} 10.9.0.1")
     assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
+
+
+@pytest.mark.parametrize(
+    ("waits", "asks"),
+    [
+        ("rping -s -a 10.9.0.1 -C 20", "rping -c -a 10.9.0.1 -C 20"),
+        ("ucmatose -c 3 -m", "ucmatose -c 3 -m -s 10.9.0.1"),
+        ("udaddy -c 2", "udaddy -c 2 -s 10.9.0.1"),
+        ("rdma_server", "rdma_client -s 10.9.0.1"),
+        ("ib_write_bw -R -n 50", "ib_write_bw -R -n 50 10.9.0.1"),
+        ("ib_read_lat -R -n 50", "ib_read_lat -R -n 50 10.9.0.1"),
+    ],
+)
+def test_connections_are_set_up_by_addresses(libraries: Path, waits: str, asks: str) -> None:
+    need(waits.split()[0])
+    ended = over_wire(libraries, waits, asks)
+    assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
+
+
+def test_whom_nobody_listens_for_is_told_so(libraries: Path) -> None:
+    need("rping")
+    _, (code, said) = over_wire(libraries, "sleep 13", "rping -c -a 10.9.0.1 -C 1")
+    assert code != 0 and "RDMA_CM_EVENT_REJECTED" in said and "error 8" in said
 
 
 def test_a_device_is_described(libraries: Path) -> None:

@@ -30,14 +30,18 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 {
     static const struct rdma_addrinfo none;
     const struct rdma_addrinfo *wanted = hints ? hints : &none;
-    bool is_passive = wanted->ai_flags & RAI_PASSIVE, is_family = wanted->ai_flags & RAI_FAMILY;
+    bool is_passive = wanted->ai_flags & RAI_PASSIVE;
     struct addrinfo ask = {
         .ai_flags = (is_passive ? AI_PASSIVE : 0) |
                     (wanted->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
-        .ai_family = is_family || wanted->ai_family ? wanted->ai_family : 0,
+        .ai_family = wanted->ai_family ? wanted->ai_family : AF_INET, /* which programs prefer */
         .ai_socktype = SOCK_STREAM,
     }, *told;
     int code = getaddrinfo(node, service, &ask, &told);
+    if (code && !wanted->ai_family) {
+        ask.ai_family = AF_INET6;
+        code = getaddrinfo(node, service, &ask, &told);
+    }
     if (code)
         return code;
     bool is_datagram = wanted->ai_qp_type == IBV_QPT_UD || wanted->ai_port_space == RDMA_PS_UDP;

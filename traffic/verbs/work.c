@@ -83,7 +83,7 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
     }
     if (wr->send_flags & IBV_SEND_INLINE)
         copy_inline(work, wr);
-    else
+    else if (wr->num_sge)
         memcpy(work->sge, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
     if (state == IBV_QPS_ERR) {
         qp_complete(qp, work, IBV_WC_WR_FLUSH_ERR);
@@ -120,7 +120,8 @@ static int put_receive(struct receive_queue *queue, const struct ibv_recv_wr *wr
     struct receive *receive = &queue->slots[(queue->head + queue->count++) % queue->size];
     receive->wr_id = wr->wr_id;
     receive->sges = (unsigned)wr->num_sge;
-    memcpy(receive->sge, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
+    if (wr->num_sge)
+        memcpy(receive->sge, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
     return 0;
 }
 

@@ -1,0 +1,150 @@
+"""What perftest prints on the fabric, beside what the simulator says of the same bytes.
+
+    python -m tests.verbs.figures [bandwidth] [latency] [loss] [incast]
+
+Debian's programs run as they are by ``closlab exec`` (perftest). A line each: both figures, by how
+much they differ, and how much they may. It exits with 1 if one differs by more.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.lab.conftest import closlab
+
+KB = 1024
+MESSAGE = 64 * KB  # perftest's own
+SMALL = {"topology.leaves": 2, "topology.spines": 1, "buffer.bytes": "16MB"}
+FAIR = {
+    "buffer.bytes": "16MB",
+    "ecn.enabled": "true",
+    "ecn.pmax": 1,
+    "transport.cc": "dcqcn",
+    "transport.dcqcn.profile": "hpcc-ns3",
+}
+AVERAGE = re.compile(r"^(h\d+): +(\d+) +\d+ +\S+ +(\S+)", re.MULTILINE)
+TYPICAL = re.compile(r"^h2: +\d+ +\d+ +\S+ +\S+ +(\S+)", re.MULTILINE)
+SENDERS = 7
+SLOWLY = 20000  # times: what the machine takes to notice a packet is then little of a microsecond
+
+
+def settings(values: dict[str, object]) -> list[str]:
+    """As options of a command."""
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+
+
+def simulated_ns(senders: int, size: int, values: dict[str, object]) -> list[float]:
+    """How long messages to one host take, in the simulator."""
+    all_values = {**values, "traffic.senders": senders, "traffic.bytes": size}
+    with TemporaryDirectory() as folder:
+        words = ("run", "incast", "--engine", "sim", *settings(all_values), "--out", folder)
+        done = closlab(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with (Path(folder) / "flows.csv").open() as file:
+            return [float(row["fct_ns"]) for row in csv.DictReader(file)]
+
+
+def printed(hosts: str, values: dict[str, object], *words: str, dilation: int = 0) -> str:
+    """What programs print on the fabric."""
+    own = ("--dilation", str(dilation)) if dilation else ()
+    done = closlab("exec", "--on", "incast", *own, *settings(values), hosts, "--", *words, "h1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def bandwidths(said: str) -> list[float]:
+    """Of the clients, in Gb/s."""
+    return [float(gbps) for host, _, gbps in AVERAGE.findall(said) if host != "h1"]
+
+
+def told(what: str, found: float, expected: float, most: float, beside: str = "simulator") -> bool:
+    """Print a line; whether it is as it should be."""
+    off = found / expected - 1
+    fine = abs(off) <= most
+    print(
+        f"{what:28} perftest {found:8.2f}  {beside} {expected:8.2f}  {off:+7.2%}"
+        f"  at most {most:.0%}{'' if fine else '  <-- more'}",
+        flush=True,
+    )
+    return fine
+
+
+def bandwidth() -> bool:
+    """One message's worth at three rates."""
+    fine = True
+    for rate, count in ((100, 150), (200, 200), (400, 300)):
+        values: dict[str, object] = {**SMALL, "link.rate_gbps": rate}
+        size = count * MESSAGE
+        (took_ns,) = simulated_ns(1, size, values)
+        words = ("ib_write_bw", "--report_gbits", "-n", str(count))
+        (gbps,) = bandwidths(printed("h1,h2", values, *words))
+        fine &= told(f"ib_write_bw, {rate} Gb/s (Gb/s)", gbps, size * 8 / took_ns, 0.02)
+    return fine
+
+
+def latency() -> bool:
+    """Of two bytes, half a round trip."""
+    (took_ns,) = simulated_ns(1, 2, dict(SMALL))
+    said = printed("h1,h2", dict(SMALL), "ib_write_lat", "-n", "100", dilation=SLOWLY)
+    found = TYPICAL.search(said)
+    assert found
+    return told("ib_write_lat, 2 bytes (us)", float(found[1]), took_ns / 1000, 0.05)
+
+
+def loss() -> bool:
+    """One packet in a hundred is lost; time-outs are 1 ms in both (4.096 us * 2^8)."""
+    values: dict[str, object] = {**SMALL, "loss.rate": 0.01, "transport.timeout": 8}
+    count = 150
+    size = count * MESSAGE
+    by_seed = [simulated_ns(1, size, {**values, "seed": seed})[0] for seed in range(1, 6)]
+    words = ("ib_write_bw", "--report_gbits", "-n", str(count), "-u", "8")
+    (gbps,) = bandwidths(printed("h1,h2", values, *words))
+    expected = size * 8 / statistics.median(by_seed)
+    return told("ib_write_bw, 1 % lost (Gb/s)", gbps, expected, 0.10)
+
+
+def incast() -> bool:
+    """Seven to one with DCQCN: nothing lost, and no share far from the middle."""
+    count = 100
+    times = simulated_ns(SENDERS, count * MESSAGE, dict(FAIR))
+    said = printed("all", dict(FAIR), "ib_write_bw", "--report_gbits", "-n", str(count))
+    shares = bandwidths(said)
+    lossless = "Switches dropped 0" in said
+    mean, simulated = statistics.mean(shares), [count * MESSAGE * 8 / ns for ns in times]
+    print("shares", json.dumps(shares), "lossless" if lossless else "packets were dropped")
+    fine = True
+    for share in shares:
+        fine &= told("a share (Gb/s)", share, mean, 0.05, "their mean")
+    told("the mean share (Gb/s)", mean, statistics.mean(simulated), 0.10)
+    return fine and lossless and len(shares) == SENDERS
+
+
+FIGURES: dict[str, Callable[[], bool]] = {
+    "bandwidth": bandwidth,
+    "latency": latency,
+    "loss": loss,
+    "incast": incast,
+}
+
+
+def main(wanted: Sequence[str]) -> int:
+    """The exit code."""
+    unknown = [name for name in wanted if name not in FIGURES]
+    if unknown:
+        print(f"there is no figure '{unknown[0]}': {', '.join(FIGURES)}", file=sys.stderr)
+        return 2
+    fine = True
+    for name in wanted or FIGURES:
+        fine &= FIGURES[name]()
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
