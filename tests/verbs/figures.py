@@ -30,7 +30,7 @@ FAIR = {
     "transport.dcqcn.profile": "hpcc-ns3",
 }
 AVERAGE = re.compile(r"^(h\d+): +(\d+) +\d+ +\S+ +(\S+)", re.MULTILINE)
-TYPICAL = re.compile(r"^h2: +\d+ +\d+ +\S+ +\S+ +(\S+)", re.MULTILINE)
+LATENCIES = re.compile(r"^h2: +\d+ +\d+ +(\S+) +\S+ +(\S+)", re.MULTILINE)
 SENDERS = 7
 SLOWLY = 20000  # times: what the machine takes to notice a packet is then little of a microsecond
 
@@ -56,7 +56,7 @@ def printed(hosts: str, values: dict[str, object], *words: str, dilation: int = 
     own = ("--dilation", str(dilation)) if dilation else ()
     done = closlab("exec", "--on", "incast", *own, *settings(values), hosts, "--", *words, "h1")
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def bandwidths(said: str) -> list[float]:
@@ -90,22 +90,28 @@ def bandwidth() -> bool:
 
 
 def latency() -> bool:
-    """Of two bytes, half a round trip."""
+    """Of two bytes, half a round trip: the least, for the others wait for a processor as well."""
     (took_ns,) = simulated_ns(1, 2, dict(SMALL))
     said = printed("h1,h2", dict(SMALL), "ib_write_lat", "-n", "100", dilation=SLOWLY)
-    found = TYPICAL.search(said)
+    found = LATENCIES.search(said)
     assert found
-    return told("ib_write_lat, 2 bytes (us)", float(found[1]), took_ns / 1000, 0.05)
+    least, typical = map(float, found.groups())
+    print(f"ib_write_lat: {least} us at least, {typical} typically, with what the machine adds")
+    return told("ib_write_lat, 2 bytes (us)", least, took_ns / 1000, 0.05)
 
 
 def loss() -> bool:
-    """One packet in a hundred is lost; time-outs are 1 ms in both (4.096 us * 2^8)."""
-    values: dict[str, object] = {**SMALL, "loss.rate": 0.01, "transport.timeout": 8}
-    count = 150
+    """One packet in a hundred is lost.
+
+    Time-outs are 131 us in both (4.096 us * 2^5): of perftest's own 67 ms one more or less, which
+    is chance, would be all that one sees.
+    """
+    values: dict[str, object] = {**SMALL, "loss.rate": 0.01, "transport.timeout": 5}
+    count = 300
     size = count * MESSAGE
     by_seed = [simulated_ns(1, size, {**values, "seed": seed})[0] for seed in range(1, 6)]
-    words = ("ib_write_bw", "--report_gbits", "-n", str(count), "-u", "8")
-    (gbps,) = bandwidths(printed("h1,h2", values, *words))
+    words = ("ib_write_bw", "--report_gbits", "-n", str(count), "-u", "5")
+    (gbps,) = bandwidths(printed("h1,h2", values, *words, dilation=SLOWLY))
     expected = size * 8 / statistics.median(by_seed)
     return told("ib_write_bw, 1 % lost (Gb/s)", gbps, expected, 0.10)
 

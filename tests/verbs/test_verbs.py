@@ -245,6 +245,7 @@ def test_connections_are_set_up_by_addresses(libraries: Path, waits: str, asks: 
     assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
 
 
+@pytest.mark.slow
 def test_whom_nobody_listens_for_is_told_so(libraries: Path) -> None:
     need("rping")
     _, (code, said) = over_wire(libraries, "sleep 13", "rping -c -a 10.9.0.1 -C 1")

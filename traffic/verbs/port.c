@@ -1,8 +1,9 @@
 /* A port: the packet socket, the thread that receives and keeps time, and the pace of the link.
  *
  * The link's own queue and its pauses are the adapter's beneath the interface (core/nic_main.c on a
- * host of the fabric). Here it is only seen to that it is handed no more than AHEAD packets before
- * their turn, so that what is sent later by another queue pair does not stand behind a megabyte.
+ * host of the fabric). Here it is only seen to that it is handed no more before its turn than lasts
+ * AHEAD_NS, for which this thread may wait for a processor: what is sent later by another queue
+ * pair, or again after a loss, stands behind it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,7 +27,9 @@
 #include "rc.h"
 
 enum {
-    AHEAD = 32,
+    AHEAD_NS = 10000000, /* on the machine's clock, */
+    AHEAD_LEAST = 2, /* if that is so many packets, */
+    AHEAD_MOST = 32, /* and no more than these */
     BATCH = 64,
     EVERY_PROTOCOL = 0x0003,
     SOCKET_BUFFER = 32 << 20,
@@ -212,11 +215,17 @@ static ns_t lasts(const struct ctx *ctx, uint64_t bytes)
     return (ns_t)((unsigned __int128)bytes * 8 * NS_PER_S * ctx->dilation / ctx->bps);
 }
 
+static ns_t ahead(const struct ctx *ctx)
+{
+    ns_t packet = lasts(ctx, PACKET_MOST), most = ns_least(AHEAD_NS, AHEAD_MOST * packet);
+    return most > AHEAD_LEAST * packet ? most : AHEAD_LEAST * packet;
+}
+
 bool port_may_send(struct ctx *ctx, ns_t now)
 {
     if (ctx->free_at < now)
         ctx->free_at = now;
-    return !ctx->is_blocked && ctx->free_at - now <= AHEAD * lasts(ctx, PACKET_MOST);
+    return !ctx->is_blocked && ctx->free_at - now <= ahead(ctx);
 }
 
 bool port_send(struct ctx *ctx, uint32_t bytes)
@@ -253,8 +262,7 @@ static ns_t serve(struct ctx *ctx)
         next = ns_least(next, requester_due(qp, now));
     }
     if (!port_may_send(ctx, now)) /* then there may be more, once there is room */
-        next = ns_least(next, ctx->is_blocked ? now + NS_PER_MS
-                                              : now + AHEAD / 4 * lasts(ctx, PACKET_MOST));
+        next = ns_least(next, now + (ctx->is_blocked ? NS_PER_MS : ahead(ctx) / 4));
     return next;
 }
 
