@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -917,6 +918,11 @@ def node_id(switch: Node) -> int:
     return int(switch.kind) << 16 | switch.number
 
 
+def link_number(switch: Node, port: int) -> int:
+    """A number by which senders tell ways apart: those of a way's links are added without carry."""
+    return zlib.crc32(b"%d %d" % (node_id(switch), port)) & 0xFFFF
+
+
 def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     telemetry = site.settings.telemetry
     if not telemetry.share and not telemetry.by_hosts:
@@ -927,10 +933,12 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     if telemetry.by_hosts:
         for port in site.ports:
             yield entry(
-                "int_rates",
+                "int_links",
                 {"standard_metadata.egress_port": port},
-                "push_rate",
+                "be_link",
                 mbps=max(1, round(site.link_now(port).rate_bps / 1e6)),
+                number=link_number(site.switch, port),
+                tick=round(65536 * site.settings.tick_ns),
             )
     if telemetry.share:
         for port in site.host_ports:

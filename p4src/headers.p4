@@ -152,7 +152,11 @@ header int_ports2_t  { bit<32> ingress; bit<32> egress; }
 header int_load_t    { bit<32> utilisation; }    // of the link, in 1/65536
 header int_buffer_t  { bit<8>  buffer; bit<24> occupancy; }
 header int_none_t    { bit<32> ones; }           // what this switch cannot tell
-header int_rate_t    { bit<32> mbps; }           // of the link; our domain's first instruction
+
+// The same of our domain's instructions. Hops add their links' numbers to `domain_flags`.
+header int_rate_t    { bit<32> mbps; }           // of the link
+header int_left_t    { bit<32> ns; }             // when the packet begins to leave, modulo 2^32
+header int_sent_t    { bit<32> bytes; }          // that had left by this link by then, modulo 2^32
 
 // What the hops before added; unchanged here.
 header int_stack_t {
@@ -239,6 +243,8 @@ struct headers_t {
     int_buffer_t  int_buffer;
     int_none_t[7] int_none;
     int_rate_t    int_rate;
+    int_left_t    int_left;
+    int_sent_t    int_sent;
     int_stack_t   int_stack;
     // Not part of any packet: what a sink takes off one goes along with the clone that becomes the
     // report, because clones keep all headers, and the deparser writes none of these.
@@ -305,7 +311,8 @@ struct metadata_t {
     bytes_t       in_headroom;   // that queue's headroom,
     bytes_t       out_used;      // before it: the queue it waited in,
     bytes_t       pool_used;     // and the pool
-    bit<32>       utilisation;   // of the link it leaves by, in 1/65536 (load.p4)
+    bit<32>       utilisation;   // of the link it leaves by, in 1/65536 (load.p4),
+    bit<32>       sent_before;   // and the bytes that have left by it before
     @field_list(PARKED_FIELDS) int_order_t int_order;
 #ifdef PARKING
     @field_list(PARKED_FIELDS) bool       parked;      // parking.p4

@@ -1,10 +1,10 @@
-// Load: how busy a link has been lately, as a share of its rate.
+// Load: how busy a link has been lately, as a share of its rate, and how much it has sent in all.
 //
-// A discounting estimator: the bytes sent, forgotten evenly over a window of 2^shift ticks. There
-// are no timers here, so what should have been forgotten is, when the next packet leaves.
+// The share is a discounting estimator: the bytes sent, forgotten evenly over a window of 2^shift
+// ticks. There are no timers here, so what should have been forgotten is, when the next packet leaves.
 //
 // Reads:  the port, the clock, the packet's length.
-// Writes: link_bytes, link_time, link_utilisation, meta.utilisation.
+// Writes: link_bytes, link_time, link_utilisation, link_sent, meta.utilisation, meta.sent_before.
 
 #ifndef LOAD_P4
 #define LOAD_P4
@@ -15,6 +15,7 @@
 register<bytes_t>(PORTS) link_bytes;          // sent and not forgotten
 @times register<tick_t>(PORTS)  link_time;           // when the last packet left
 register<bit<32>>(PORTS) link_utilisation;    // as of then, in 1/65536 of the link's rate
+register<bit<32>>(PORTS) link_sent;           // bytes, modulo 2^32
 
 control load(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     // per_byte: 65536 / (rate * window), in 2^-32.
@@ -34,6 +35,10 @@ control load(inout metadata_t meta, in standard_metadata_t standard_metadata) {
         link_time.write(link, now);
         link_utilisation.write(link, utilisation);
         meta.utilisation = utilisation;
+        bit<32> sent;
+        link_sent.read(sent, link);
+        meta.sent_before = sent;
+        link_sent.write(link, sent + standard_metadata.packet_length);
     }
 
     table link_loads {

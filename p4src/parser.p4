@@ -271,6 +271,8 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.int_buffer);
         packet.emit(hdr.int_none);
         packet.emit(hdr.int_rate);
+        packet.emit(hdr.int_left);
+        packet.emit(hdr.int_sent);
         packet.emit(hdr.int_stack);
     }
 }

@@ -13,9 +13,10 @@
 // UDP's checksum is left alone on the way, and so is right again at the end.
 //
 // Reads:  hdr.udp, hdr.conga, hdr.int_*, meta.src_port, meta.dst_port, the clock, the ports,
-//         meta.priority, meta.out_used, meta.pool_used, meta.utilisation.
-// Writes: hdr.int_*, hdr.udp, the IP header's length, meta.int_order; at the sink hdr.kept_*,
-//         meta.copy_*; meta.drop_reason.
+//         meta.priority, meta.out_used, meta.pool_used, meta.utilisation, meta.sent_before, the packet's
+//         length.
+// Writes: hdr.int_*, hdr.udp, the IP header's length, meta.int_order, link_sent; at the sink
+//         hdr.kept_*, meta.copy_*; meta.drop_reason.
 // Stops:  a stack of more than 60 words can be added to, not taken off: it ends at the sink.
 
 #ifndef TELEMETRY_P4
@@ -23,6 +24,7 @@
 
 #include "headers.p4"
 #include "sizes.p4"
+#include "load.p4"
 #include "report.p4"
 
 // --- ingress: is this packet to carry telemetry? -------------------------------------------------
@@ -65,6 +67,10 @@ control telemetry_order(in headers_t hdr, inout metadata_t meta,
 control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node, in bit<16> room,
                        in standard_metadata_t standard_metadata) {
     bit<8> words = 0;
+    bit<32> link_mbps = 0xFFFFFFFF;
+    bit<32> link_left = 0xFFFFFFFF;
+    bit<32> link_bytes = 0xFFFFFFFF;
+    bit<16> link_number = 0;
 
     // A full hop has 13 words besides those of the reserved bits.
     #define EACH_NONE(X) X(6) X(5) X(4) X(3) X(2) X(1) X(0)
@@ -135,17 +141,40 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
             words = words + 1;                              \
         }
 
-    // INT-MD has no word for a link's rate, by which HPCC weighs a queue; our domain has.
-    action push_rate(bit<32> mbps) {
+    // What HPCC goes by and INT-MD has no words for, our domain has: a link's rate, and by two
+    // packets' times and bytes what it sent between them. That is said of one link only if both
+    // took the same way, which the numbers of all its links tell in `domain_flags`, as HPCC's path ID.
+    action push_rate() {
         hdr.int_rate.setValid();
-        hdr.int_rate.mbps = mbps;
+        hdr.int_rate.mbps = link_mbps;
         words = words + 1;
     }
 
-    table int_rates {
+    action push_left() {
+        hdr.int_left.setValid();
+        hdr.int_left.ns = link_left;
+        words = words + 1;
+    }
+
+    action push_sent() {
+        hdr.int_sent.setValid();
+        hdr.int_sent.bytes = link_bytes;
+        words = words + 1;
+    }
+
+    // tick: what one lasts, in 1/65536 ns.
+    action be_link(bit<32> mbps, bit<16> number, bit<64> tick) {
+        bit<64> now = (bit<64>)standard_metadata.egress_global_timestamp * tick;
+        link_mbps = mbps;
+        link_left = now[47:16];
+        link_bytes = meta.sent_before;
+        link_number = number;
+    }
+
+    table int_links {
         key = { standard_metadata.egress_port : exact; }
-        actions = { push_rate; }
-        default_action = push_rate(0xFFFFFFFF);
+        actions = { be_link; NoAction; }
+        default_action = NoAction();
         size = PORTS;
     }
 
@@ -168,6 +197,8 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
         hdr.int_none[5].setInvalid();
         hdr.int_none[6].setInvalid();
         hdr.int_rate.setInvalid();
+        hdr.int_left.setInvalid();
+        hdr.int_sent.setInvalid();
     }
 
     apply {
@@ -187,14 +218,20 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
             if (asked[8:8] == 1) { push_load(); }
             if (asked[7:7] == 1) { push_buffer(); }
             if (asked[6:0] != 0) { EACH_NONE(PUSH_NONE) }
-            if (hdr.int_head.domain == INT_DOMAIN &&
-                    hdr.int_head.domain_instructions[15:15] == 1) {
-                int_rates.apply();
+            if (hdr.int_head.domain == INT_DOMAIN) {
+                int_links.apply();
+                bit<16> own = hdr.int_head.domain_instructions;
+                if (own[15:15] == 1) { push_rate(); }
+                if (own[14:14] == 1) { push_left(); }
+                if (own[13:13] == 1) { push_sent(); }
             }
             if (words == (bit<8>)hdr.int_head.hop_words && words <= 255 - hdr.int_head.length) {
                 bit<16> added = (bit<16>)words << 2;
                 hdr.int_head.length = hdr.int_head.length + words;
                 hdr.int_head.hops_left = hdr.int_head.hops_left - 1;
+                hdr.int_head.domain_flags = hdr.int_head.domain_flags ^ link_number;
+                link_sent.write((bit<32>)standard_metadata.egress_port,
+                                meta.sent_before + standard_metadata.packet_length + (bit<32>)added);
                 LENGTHEN(added)
             } else {
                 take_back();

@@ -38,9 +38,8 @@ from traffic.frames import (
     DSCP_CONTROL,
     DSCP_ROCE,
     ECN_CAPABLE,
-    INT_LINK_RATE,
+    INT_LINK,
     INT_QUEUE,
-    INT_UTILISATION,
     ROCE_PORT,
     UET_PORT,
     FlowAddress,
@@ -355,8 +354,8 @@ class PairWording:
         port: int = 0,
     ) -> PairWording:
         """Those of such settings, under a version of IP: see `QueuePair`."""
-        telemetry = INT_QUEUE | INT_UTILISATION if CONTROLS[cc].hears_telemetry else 0
-        own = INT_LINK_RATE if telemetry else 0
+        telemetry = INT_QUEUE if CONTROLS[cc].hears_telemetry else 0
+        own = INT_LINK if telemetry else 0
         tos = (DSCP_ROCE if dscp is None else dscp) << 2 | (ECN_CAPABLE if ecn_capable else 0)
         answers = (DSCP_CONTROL if control_dscp is None else control_dscp) << 2 | ECN_CAPABLE
         to = UET_PORT if transport is TransportKind.UET else ROCE_PORT

@@ -22,8 +22,8 @@ INT_DOMAIN = 0xC105  # whose domain-specific instructions are ours (p4src/types.
 INT_PORT = 20052  # ours to choose (p4src/types.p4): the UDP destination of packets with INT
 DSCP_ROCE = 26
 DSCP_CONTROL = 48  # CNPs; ACKs and NAKs have that of their data, unless told otherwise
-INT_QUEUE, INT_UTILISATION = 0x8000 >> 3, 0x8000 >> 7  # instruction bits that HPCC reads
-INT_LINK_RATE = 0x8000  # the same of our own domain, INT_DOMAIN
+INT_QUEUE = 0x8000 >> 3  # the instruction that HPCC gives
+INT_LINK = 0x8000 | 0x4000 | 0x2000  # those of INT_DOMAIN: a link's rate, the time, bytes sent
 ECN_CAPABLE = 0b10
 
 _DO_NOT_FRAGMENT, _NO_PARTITION = 0x4000, 0xFFFF

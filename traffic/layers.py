@@ -323,14 +323,16 @@ def telemetry(
     data = b"".join(word.to_bytes(4, "big") for word in words)
     values: dict[str, int] = {}
     fields = [*_fields(instructions, report=report)]
-    if own & 0x8000:
-        fields.append(("link_mbps", 32))
+    fields += [(name, 32) for bit, name in enumerate(_OWN) if own & 0x8000 >> bit]
     for name, bits in fields:
         if len(data) < bits // 8:
             break
         values[name] = int.from_bytes(data[: bits // 8], "big")
         data = data[bits // 8 :]
     return values
+
+
+_OWN = ("link_mbps", "left_ns", "link_bytes")  # by INT_DOMAIN's instructions
 
 
 def _fields(instructions: int, *, report: bool) -> Iterator[tuple[str, int]]:

@@ -3,20 +3,22 @@
 import random
 import struct
 from dataclasses import replace
+from functools import reduce
+from operator import xor
 
 import pytest
 
 from controller import Settings
 from controller.reports import Hop, Report, decode
 from controller.settings import HopTelemetry
-from controller.tables import DROP_REASONS, node_id
+from controller.tables import DROP_REASONS, link_number, node_id
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from switch.dataplane import PacketIn
 from tests.fabric.network import Network
 from tests.fabric.testbed import UDP_ROCE, Testbed, checksum, ipv4_frame, mark_of
 from topologies import fat_tree, leaf_spine
-from traffic.frames import icrc
+from traffic.frames import INT_DOMAIN, icrc
 
 CPU = 500
 WATCHED = Settings(
@@ -141,11 +143,21 @@ def test_queue_depth_and_load_are_in_bytes_and_shares() -> None:
         assert first[n].utilisation == pytest.approx((n + 1) * 1000 / window, rel=0.02)
 
 
-def int_packet(bed: Testbed, instructions: int, words: int, hops: int = 5, stack: int = 0) -> bytes:
+def int_packet(
+    bed: Testbed,
+    instructions: int,
+    words: int,
+    hops: int = 5,
+    stack: int = 0,
+    own: int = 0,
+    to: str = "h2",
+) -> bytes:
     """A packet that some other source has put telemetry into."""
-    inner = bed.frame("h1", "h2", size=200)
+    inner = bed.frame("h1", to, size=200)
     shim = struct.pack("!BBH", 0x14, 3 + stack, UDP_ROCE)
-    head = struct.pack("!IHHHH", 2 << 28 | words << 8 | hops, instructions, 0, 0, 0)
+    head = struct.pack(
+        "!IHHHH", 2 << 28 | words << 8 | hops, instructions, INT_DOMAIN if own else 0, own, 0
+    )
     carried = shim + head + bytes(4 * stack)
     ip = bytearray(inner[14:34])
     ip[2:4] = (int.from_bytes(ip[2:4], "big") + len(carried)).to_bytes(2, "big")
@@ -153,6 +165,40 @@ def int_packet(bed: Testbed, instructions: int, words: int, hops: int = 5, stack
     ip[10:12] = checksum(bytes(ip)).to_bytes(2, "big")
     udp = struct.pack("!HHHH", 49152, 20052, 8 + len(carried) + 158, 0)
     return inner[:14] + bytes(ip) + udp + carried + inner[42:]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_tell_their_rate_the_time_and_what_they_had_sent(seed: int) -> None:
+    """What HPCC divides: against all that left by each link, telemetry or not, and when."""
+    draw = random.Random(seed)
+    settings = replace(WATCHED, telemetry=HopTelemetry(by_hosts=True))
+    bed = Testbed.build(leaf_spine(2, 1, 2), settings)
+    sent: dict[tuple[str, int], int] = {}
+    seen = 0
+
+    def check(when: int, name: str, port: int, frame: bytes) -> None:
+        nonlocal seen
+        if is_watched(frame):
+            queue, mbps, left, before = struct.unpack_from("!4I", frame, 58)
+            assert queue >> 24 == 3
+            assert mbps == 100_000
+            assert left == pytest.approx(when - 1000 - (len(frame) + 24) * 8 / 100, abs=2)
+            assert before == sent.get((name, port), 0)
+            way = [("leaf1", 3), ("spine1", 2), ("leaf2", 1)]
+            hops = way[: [each for each, _ in way].index(name) + 1]
+            numbers = [link_number(bed.node(each), at) for each, at in hops]
+            assert int.from_bytes(frame[56:58], "big") == reduce(xor, numbers)
+            seen += 1
+        sent[name, port] = sent.get((name, port), 0) + len(frame)
+
+    bed.network.tap = check
+    for at in range(60):
+        plain = bed.frame("h2", "h3", size=draw.randrange(64, 1500), mark=at)
+        told = int_packet(bed, 0x1000, 4, own=0xE000, to="h3")
+        bed.network.at(100 * at, lambda f=told: bed.network.inject("leaf1", 1, f))
+        bed.network.at(draw.randrange(6000), lambda f=plain: bed.network.inject("leaf1", 2, f))
+    bed.network.run(200_000)
+    assert seen == 3 * 60
 
 
 def transit_stack(instructions: int, words: int, hops: int = 5) -> bytes:

@@ -22,7 +22,6 @@ from traffic.layers import IntHeader
 
 MS = 1_000_000
 SETTLED_NS, UNTIL_NS = 2 * MS, 8 * MS
-WINDOW_NS = 2**14  # over which load.p4 measures here: about a quarter of the flowlet gap
 FRAME = 4096 + 74
 RATE_BOUND, QUEUE_BOUND = 0.02, FRAME
 
@@ -65,7 +64,6 @@ def modelled(chosen: Experiment, senders: int, seed: int) -> tuple[float, float]
         chosen.round_trip_ns,
         settled_ns=SETTLED_NS,
         until_ns=UNTIL_NS,
-        window_ns=WINDOW_NS,
         seed=seed,
     )
 

@@ -2,9 +2,7 @@
 
 `Window` is one sender's window under what INT says of each hop. `settle` is a whole loop of N
 senders around one queue, packet by packet, in which the hop tells what the paper has it tell: bytes
-sent so far, the time, the queue left behind a packet, and the link's rate. closlab's hops tell a
-utilisation instead of the first two, as INT-MD defines it, measured over a window of their own: the
-loop can be told to do so as well.
+sent so far, the time, the queue left behind a packet, and the link's rate.
 """
 
 from __future__ import annotations
@@ -16,14 +14,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 ETA, MAX_STAGE, ADDITIVE = 0.95, 5, 80.0
+PLACES = (
+    4  # where what is known of paths is kept: one place for all whose numbers agree modulo this
+)
+ROUND = 2**31  # of a nanosecond or byte count of 32 bits, half
 
 
 class Hop(NamedTuple):
-    """What a hop is known by: its share of use, its queue behind the packet, its rate."""
+    """What a hop tells: its queue behind the packet, its rate, the time and its bytes, if so."""
 
-    use: float
     queue: float
     bps: float
+    at: float | None
+    sent: float | None
 
 
 @dataclass
@@ -38,9 +41,11 @@ class Window:
     size: float = field(init=False)
     reference: float = field(init=False)
     most: float = field(init=False)
-    load: float = 0.0
+    minimum: float = 0.0
+    load: float = 1.0
     stage: int = 0
-    before: dict[int, float] = field(default_factory=dict)  # each hop's queue, last time
+    update_after: int | None = None
+    known: dict[int, tuple[int, float, list[Hop]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.most = self.line / 8e9 * self.round_ns
@@ -51,23 +56,52 @@ class Window:
         """Window over round trip, the link's at most and a thousandth of it at least."""
         return min(self.line, max(self.size * 8e9 / self.round_ns, self.line / 1000))
 
-    def answer(self, hops: list[Hop], passed_ns: float, *, ends_round: bool) -> None:
-        """An ACK came, so long after the one before."""
-        loads = []
-        for number, hop in enumerate(hops):
-            queue = min(hop.queue, self.before.get(number, 0.0))
-            self.before[number] = hop.queue
-            loads.append(hop.use + queue / (hop.bps / 8e9 * self.round_ns))
-        share = min(passed_ns, self.round_ns) / self.round_ns
-        self.load = (1 - share) * self.load + share * max(loads, default=0.0)
+    def answer(self, now: float, acked: int, following: int, path: int, hops: list[Hop]) -> None:
+        """An ACK of all before `acked` came, when `following` was next to be sent."""
+        before = self.known.get(path % PLACES)
+        self.known[path % PLACES] = path, now, hops
+        if self.update_after is None:
+            self.update_after = following
+        if before is None or before[0] != path or len(before[2]) != len(hops):
+            return
+        waited, pairs = now - before[1], [*zip(before[2], hops, strict=True)]
+        if any(not self._is_sound(waited, *pair) for pair in pairs):
+            return
+        self._smooth([self._use(*pair) for pair in pairs])
+        self._move(acked, following)
+
+    @staticmethod
+    def _is_sound(waited: float, then: Hop, hop: Hop) -> bool:
+        """Whether counts of 32 bits are known not to have come round, nor to go back."""
+        told = then.at is not None and hop.at is not None
+        passed = (hop.at or 0) - (then.at or 0) if told else 0
+        most = max(waited, passed)
+        return passed >= 0 and most < ROUND and most * hop.bps / 8e9 < ROUND
+
+    def _use(self, then: Hop, hop: Hop) -> tuple[float, float]:
+        """How full a hop's link is, and of how long that is said."""
+        if then.at is None or hop.at is None or hop.at == then.at:
+            return 0.0, 0.0
+        passed, rate = hop.at - then.at, hop.bps / 8e9
+        sent = 0.0 if hop.sent is None or then.sent is None else hop.sent - then.sent
+        queue = min(hop.queue, then.queue)
+        return queue / (rate * self.round_ns) + sent / passed / rate, passed
+
+    def _smooth(self, uses: list[tuple[float, float]]) -> None:
+        use, passed = max(uses, default=(0.0, 0.0))
+        share = min(passed, self.round_ns) / self.round_ns
+        self.load = (1 - share) * self.load + share * use
+
+    def _move(self, acked: int, following: int) -> None:
         is_full = self.load >= self.eta or self.stage >= self.max_stage
+        factor = 1.0
         if is_full:
             factor = self.eta / self.load if self.load else float("inf")
-            self.size = min(self.most, self.reference * factor + self.additive)
-        else:
-            self.size = min(self.most, self.reference + self.additive)
-        if ends_round:
-            self.reference = self.size
+        least = self.minimum / 8e9 * self.round_ns
+        self.size = min(self.most, max(least, self.reference * factor + self.additive))
+        assert self.update_after is not None
+        if acked > self.update_after:
+            self.reference, self.update_after = self.size, following
             self.stage = 0 if is_full else self.stage + 1
 
 
@@ -78,7 +112,6 @@ class Told(NamedTuple):
     sent: float
     at: float
     behind: float
-    use: float | None  # of the link, where the hop measures that itself
 
 
 class Loop:
@@ -92,7 +125,6 @@ class Loop:
         *,
         frame: int,
         overhead: int,
-        window_ns: float | None,
         seed: int,
     ) -> None:
         draw = random.Random(seed)
@@ -102,9 +134,6 @@ class Loop:
         self.windows = [Window(line, round_ns) for _ in range(senders)]
         self.next = [0] * senders
         self.acked = [0] * senders
-        self.update_after = [0] * senders
-        self.last_ack = [0.0] * senders
-        self.told: list[Told | None] = [None] * senders
         self.ready = [draw.random() * 100 for _ in range(senders)]
         self.leaving = [(at, number) for number, at in enumerate(self.ready)]
         heapq.heapify(self.leaving)
@@ -114,8 +143,6 @@ class Loop:
         self.acks: deque[tuple[float, int, Told]] = deque()
         self.free_at = self.area = self.now = 0.0
         self.sent = 0
-        self.window_ns = window_ns
-        self.kept = self.kept_at = 0.0  # bytes of the last window, as of the last packet
 
     def run(self, until: float) -> None:
         never = float("inf")
@@ -138,20 +165,10 @@ class Loop:
                 self._answer(*self.acks.popleft()[1:])
             else:
                 number, packet = self.waiting.popleft()
+                told = Told(packet, self.sent, then, len(self.waiting) * self.frame)
                 self.sent += self.frame
                 self.free_at = then + self.on_wire
-                behind = len(self.waiting) * self.frame
-                told = Told(packet, self.sent, then, behind, self._measured())
                 self.acks.append((self.free_at + self.back, number, told))
-
-    def _measured(self) -> float | None:
-        """The link's use over a window from which bytes fade evenly."""
-        if self.window_ns is None:
-            return None
-        faded = min(1.0, (self.now - self.kept_at) / self.window_ns)
-        self.kept = self.kept * (1 - faded) + self.frame
-        self.kept_at = self.now
-        return self.kept * 8e9 / self.window_ns / self.line
 
     def _offer(self, number: int) -> None:
         flying = (self.next[number] - self.acked[number]) * self.frame
@@ -168,17 +185,9 @@ class Loop:
         self._offer(number)
 
     def _answer(self, number: int, told: Told) -> None:
-        """The paper's: bytes over time between two answers is how busy the link was."""
-        before, self.told[number] = self.told[number], told
         self.acked[number] = told.packet + 1
-        if before is not None:
-            passed = told.at - before.at
-            between = (told.sent - before.sent) * 8e9 / passed / self.line
-            hop = Hop(between if told.use is None else told.use, told.behind, self.line)
-            ends = self.acked[number] > self.update_after[number]
-            self.windows[number].answer([hop], passed, ends_round=ends)
-            if ends:
-                self.update_after[number] = self.next[number]
+        hop = Hop(told.behind, self.line, told.at, told.sent)
+        self.windows[number].answer(self.now, self.acked[number], self.next[number], 0, [hop])
         self._offer(number)
 
 
@@ -191,16 +200,10 @@ def settle(
     until_ns: float,
     frame: int = 4096 + 74,
     overhead: int = 24,
-    window_ns: float | None = None,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """The rate in Gb/s, and the mean queue, that so many senders come to between two times.
-
-    With a window the hop tells a utilisation that it measured over that, as closlab's do.
-    """
-    loop = Loop(
-        senders, line, round_ns, frame=frame, overhead=overhead, window_ns=window_ns, seed=seed
-    )
+    """The rate in Gb/s, and the mean queue, that so many senders come to between two times."""
+    loop = Loop(senders, line, round_ns, frame=frame, overhead=overhead, seed=seed)
     loop.run(settled_ns)
     sent, area = loop.sent, loop.area
     loop.run(until_ns)

@@ -367,6 +367,7 @@ static bool take_int(struct packet *packet, const uint8_t *at, const uint8_t *en
         .own_instructions = be16_load(at + WIRE_INT_SHIM + 6) == WIRE_INT_DOMAIN
                                 ? be16_load(at + WIRE_INT_SHIM + 8)
                                 : 0,
+        .path = be16_load(at + WIRE_INT_SHIM + 10),
     };
     return true;
 }

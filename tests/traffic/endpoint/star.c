@@ -38,7 +38,7 @@
 #include "mrc_wire.h"
 #include "uet_wire.h"
 
-enum { HOSTS = 64, NTH = 512, INT_PORT = 20052, FRAME = 10240, UTILISATION_WINDOW = 2000 };
+enum { HOSTS = 64, NTH = 512, INT_PORT = 20052, FRAME = 10240 };
 enum { EXIT_BAD_INPUT = 2, EXIT_BROKEN = 3 };
 
 struct frame {
@@ -70,9 +70,7 @@ struct host {
     struct frame *queue, **queue_end;
     bytes_t queued;
     bool draining;
-    ns_t window_from; /* for the utilisation of the link to the host: bytes in this window */
-    bytes_t window_bytes;
-    uint32_t utilisation; /* of the last window, in 1/65536 */
+    bytes_t sent; /* by the link to the host */
 };
 
 struct star {
@@ -261,38 +259,27 @@ static void service(struct host *host)
         push(star, (struct event){.at = wake, .what = WAKE, .host = host});
 }
 
-static void account(struct star *star, struct host *to, uint32_t wire)
-{
-    ns_t passed = star->now - to->window_from;
-    if (passed >= UTILISATION_WINDOW) {
-        double most = (double)star->rate * (double)passed / 8e9;
-        to->utilisation = (uint32_t)(65536 * (double)to->window_bytes / most);
-        to->window_from = star->now;
-        to->window_bytes = 0;
-    }
-    to->window_bytes += wire + 24;
-}
-
 static bool is_data(const struct frame *frame) 
 {
     return ip_tos(frame->bytes + WIRE_IP_AT) >> 2 == 26;
 }
 
-/* Append what this queue's INT metadata is: queue id and occupancy, utilisation in 1/65536, and, if
- * our domain's word is asked for, the link's rate in Mb/s. */
+/* Append what this queue's INT metadata is: queue id and occupancy, and, if our domain's words are
+ * asked for, the link's rate in Mb/s, the time, and the bytes sent before. */
 static void push_int(const struct star *star, struct host *to, struct frame *frame)
 {
-    uint8_t *udp = udp_of(frame), *shim = udp + WIRE_UDP, word[12];
+    uint8_t *udp = udp_of(frame), *shim = udp + WIRE_UDP, word[16];
     uint8_t *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD;
     if (be16_load(udp + 2) != INT_PORT ||
         frame->bytes + frame->stored < stack || !shim[7])
         return;
-    uint32_t more = be16_load(shim + 12) ? 12 : 8;
+    uint32_t more = be16_load(shim + 12) ? 16 : 4;
     if (frame->stored + more > FRAME)
         return;
     be32_store(word, 3u << 24 | (uint32_t)(to->queued < 0xFFFFFF ? to->queued : 0xFFFFFE));
-    be32_store(word + 4, to->utilisation);
-    be32_store(word + 8, (uint32_t)(star->rate / 1000000));
+    be32_store(word + 4, (uint32_t)(star->rate / 1000000));
+    be32_store(word + 8, (uint32_t)star->now);
+    be32_store(word + 12, (uint32_t)to->sent);
     memmove(stack + more, stack, frame->stored - (size_t)(stack - frame->bytes));
     memcpy(stack, word, more);
     shim[1] = (uint8_t)(shim[1] + more / 4);
@@ -329,9 +316,9 @@ static void dequeue(struct star *star, struct host *to)
     if (!to->queue)
         to->queue_end = &to->queue;
     to->queued -= frame->wire;
-    account(star, to, frame->wire);
     mark(star, to, frame);
     push_int(star, to, frame);
+    to->sent += frame->wire;
     ns_t over = star->now + duration(star, frame->wire);
     push(star, (struct event){.at = over + star->delay, .what = AT_HOST, .host = to,
                               .frame = frame});

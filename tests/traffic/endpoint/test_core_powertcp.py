@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.traffic.endpoint.star import GBPS
-from tests.traffic.endpoint.test_core_hpcc import UNTOLD, ask
+from tests.traffic.endpoint.test_core_hpcc import ALL, LEFT, SENT, UNTOLD, ask
 from tests.traffic.powertcp_model import Int, PowerTcp
-
-FULL = 65536  # a link that is busy all the time
 
 
 @pytest.mark.parametrize(
@@ -19,7 +17,6 @@ FULL = 65536  # a link that is busy all the time
     [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
 )
 def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
-    """Hops of the model tell bytes and times, ours the use of their links that follows."""
     rng = random.Random(seed)
     line, tau = rng.choice((10, 100, 400)) * GBPS, rng.choice((4_000, 9_329, 60_000))
     gamma, flows, packet = rng.choice((0.9, 0.5, 1.0)), rng.choice((5, 10, 100)), 4170
@@ -29,7 +26,7 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
     model = PowerTcp(line / 8e9, tau, gamma, flows)
     told = f"powertcp-gamma={gamma} powertcp-flows={flows}"
     lines, expected = [f"begin powertcp {line} {tau} {packet} 0 4 {told}"], []
-    now, acked, sent, queues = 1_000, 100, [0.0] * count, [0] * count
+    now, acked, sent, queues = 1_000, 100, [0] * count, [0] * count
     for _ in range(300):
         passed = rng.choice((80, 333, 2_000, tau, 3 * tau))
         now, acked = now + passed, acked + 1
@@ -37,11 +34,11 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
         for hop, rate in enumerate(rates):
             queues[hop] = max(0, queues[hop] + rng.choice((0, 0, packet, -packet, 9 * packet)))
             queues[hop] = 0 if rng.random() < 0.02 else queues[hop]
-            use = rng.choice((FULL, FULL, FULL, rng.randrange(FULL)))
-            sent[hop] += use / FULL * rate * passed
+            sent[hop] += int(rng.choice((1, 1, 1, rng.random())) * rate * passed)
             hops.append(Int(queues[hop], now, sent[hop], rate))
-            words.append(f"{queues[hop] + packet} {use} {mbps[hop]}")
-        lines.append(f"ack {now} {acked} {following} {int(own)} {count} {' '.join(words)}")
+            words.append(f"{queues[hop] + packet} {mbps[hop]} {now} {sent[hop]}")
+        asked = ALL if own else LEFT | SENT
+        lines.append(f"ack {now} {acked} {following} {asked:x} 9 {count} {' '.join(words)}")
         model.new_ack(acked, following, hops)
         expected.append(model.cwnd)
     seen = [window for window, *_ in ask(unit, *lines)[1:]]
@@ -55,8 +52,8 @@ def test_a_queue_that_stands_by_hand(unit: Path) -> None:
     window = ask(
         unit,
         f"begin powertcp {100 * GBPS} 10000 4000 0 4 powertcp-gamma=1 powertcp-flows=1000000",
-        f"ack 10000 100 110 1 1 {product + 4000} {FULL} 100000",
-        f"ack 20000 101 110 1 1 {product + 4000} {FULL} 100000",
+        f"ack 10000 100 110 e000 0 1 {product + 4000} 100000 9000 0",
+        f"ack 20000 101 110 e000 0 1 {product + 4000} 100000 19000 {product}",
     )[-1]
     assert window[2] == pytest.approx(2)
     assert window[0] == pytest.approx(product / 2 + product / 1e6)
@@ -65,7 +62,9 @@ def test_a_queue_that_stands_by_hand(unit: Path) -> None:
 def test_a_second_answer_at_one_time_changes_nothing(unit: Path) -> None:
     """What a queue grew by in no time cannot be told."""
     begin = f"begin powertcp {100 * GBPS} 10000 4000 0 4"
-    first = f"ack 10000 100 110 1 1 4000 {FULL} 100000"
-    second, third = (f"ack 20000 {n} 110 1 1 {n}000 {FULL} 100000" for n in (101, 102))
-    *_, one, same = ask(unit, begin, first, second, third)
+    first, second, again = (
+        f"ack {now} 100 110 e000 0 1 {queue} 100000 {now - 1000} 0"
+        for now, queue in ((10000, 4000), (20000, 5000), (20000, 5000))
+    )
+    *_, one, same = ask(unit, begin, first, second, again)
     assert same == one

@@ -211,7 +211,7 @@ def test_int_travels_to_the_receiver_and_back(with_int: Outcome) -> None:
         assert header.remaining_hops == 0  # nobody adds to it on the way back
         (hop,) = header.hops()
         assert hop["queue"] == 3
-        assert 0 <= hop["utilisation"] <= 1.05 * 65536
+        assert hop["link_mbps"] == 100_000
 
 
 def test_the_icrc_is_that_of_the_packet_without_int(with_int: Outcome) -> None:

@@ -8,8 +8,9 @@
  *   values                     prints all of its parameters
  *   cnp NS / sent NS BYTES FLYING / look NS / granted UNITS
  *   acked NS BYTES ROUND-TRIP MARKED FLYING / cut NS BYTES FLYING / lost NS BYTES FLYING
- *   ack NS ACKED NEXT OWN HOPS [QUEUE UTILISATION MBPS]...
- *                              an ACK with what hops wrote, their rates if OWN is 1
+ *   ack NS ACKED NEXT OWN PATH HOPS [QUEUE MBPS LEFT SENT]...
+ *                              an ACK with what hops of a path wrote, OWN being which of our
+ *                              domain's words they were asked for, whose place is empty otherwise
  *   answer NS BYTES MARKED ACKED NEXT [ROUND-TRIP]
  *                              an ACK of so many bytes that tells of marks, and may have been timed
  *   may BYTES                  whether it may send so much
@@ -34,21 +35,24 @@ static void print_crc(const char *hex)
     printf("%u %u\n", crc32_more(0, bytes, n), crc32_more_portable(0, bytes, n));
 }
 
-/* Words as the hops of a packet write them, newest first: node, queue, utilisation, and ours. */
-static bool read_hops(const char *text, uint32_t hops, bool own, uint8_t *stack)
+/* Words as the hops of a packet write them, newest first: node, queue, load, and ours. */
+static bool read_hops(const char *text, uint32_t hops, unsigned own, uint8_t *stack)
 {
-    unsigned queue, utilisation, mbps;
+    unsigned queue, ours[3];
     int length;
     uint8_t *at = stack;
     for (uint32_t i = 0; i < hops; i++, text += length) {
-        if (sscanf(text, "%u %u %u%n", &queue, &utilisation, &mbps, &length) != 3)
+        if (sscanf(text, "%u %u %u %u%n", &queue, &ours[0], &ours[1], &ours[2], &length) != 4)
             return false;
         be32_store(at, 0xABCD0000u + i);
         be32_store(at + 4, queue == UINT32_MAX ? queue : 3u << 24 | queue);
-        be32_store(at + 8, utilisation);
-        if (own)
-            be32_store(at + 12, mbps);
-        at += own ? 16 : 12;
+        be32_store(at + 8, 0xDEAD);
+        at += 12;
+        for (unsigned word = 0; word < 3; word++)
+            if (own & 0x8000u >> word) {
+                be32_store(at, ours[word]);
+                at += 4;
+            }
     }
     return true;
 }
@@ -114,15 +118,16 @@ static struct cc *begin(char *line)
 
 static bool read_ack(const char *line, struct cc *cc, ns_t *now)
 {
-    enum { NODE = 0x8000, QUEUE = 0x1000, UTILISATION = 0x0100, RATE = 0x8000 };
-    uint8_t words[16 * 16];
+    enum { NODE = 0x8000, QUEUE = 0x1000, LOAD = 0x0100 };
+    uint8_t words[16 * 24];
     unsigned long long acked, next;
-    unsigned own, hops;
+    unsigned own, path, hops;
     int length;
-    if (sscanf(line, "ack %lu %llu %llu %u %u%n", now, &acked, &next, &own, &hops, &length) != 5 ||
-        hops > 16 || !read_hops(line + length, hops, own, words))
+    if (sscanf(line, "ack %lu %llu %llu %x %u %u%n", now, &acked, &next, &own, &path, &hops,
+               &length) != 6 || hops > 16 || !read_hops(line + length, hops, own, words))
         return false;
-    struct int_stack stack = {words, hops, own ? 4 : 3, NODE | QUEUE | UTILISATION, own ? RATE : 0};
+    uint32_t each = 3 + (uint32_t)__builtin_popcount(own);
+    struct int_stack stack = {words, hops, each, NODE | QUEUE | LOAD, (uint16_t)own, (uint16_t)path};
     struct cc_ack ack = {.now = *now, .round_trip = CC_UNTOLD, .acked = acked, .next = next,
                          .stack = &stack};
     cc->ops->acked(cc, &ack);

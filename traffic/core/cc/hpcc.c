@@ -1,9 +1,11 @@
 /* Congestion control from in-band telemetry, after HPCC: the window that fills the busiest link
  * of the path to `eta` of its rate, and no more.
  *
- * Every hop wrote its egress queue's occupancy, its link's utilisation and its link's rate into the
+ * Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019, Algorithm 1. Every hop wrote its
+ * egress queue's occupancy, the bytes that its link has sent, when, and the link's rate into the
  * packet; the receiver echoes them in its acknowledgements. With T the base round-trip time, a link
- * counts as u = queue / (rate x T) + utilisation; U follows the largest u, smoothed over T. (What a
+ * counts as u = queue / (rate x T) + sent / passed / rate, the queue being the shorter of two answers',
+ * bytes and time those between them; U follows the largest u, smoothed over T. (What a
  * hop tells of its queue includes the packet that it tells it to, which is no backlog and is taken
  * off: left in, it keeps a link with a short round trip some per cent below eta.) Once a round trip
  * (when an ACK passes what was sent at the last such moment) a reference window is set to
@@ -11,8 +13,8 @@
  * trip's congestion is counted twice. The rate is W / T; W is bytes, and where it is less than a
  * packet it is the rate alone that limits a queue pair.
  *
- * Where HPCC reads a byte count and a time stamp per hop and divides, this reads the utilisation
- * that INT-MD defines, so a sender remembers only the last queue per hop.
+ * U begins at 1, as in its authors' simulator. Where the paper forgets what it knew of hops when the
+ * path changes, this remembers a few paths (telemetry.h), so that sprayed flows are told of, too.
  */
 #include "cc.h"
 
@@ -20,20 +22,22 @@ struct parameters {
     double eta;
     uint64_t max_stage;
     bytes_t additive;
+    bps_t minimum;
 };
 
 static const struct cc_parameter PARAMETERS[] = {
     CC_SHARE(eta, 0.95, "The share of the busiest link that is aimed at."),
     CC_NUMBER(max_stage, 5, 0, 1000, "Round trips of additive increase before the window follows the load."),
     CC_SIZE(additive, 80, 0, 1000000000, "What a round trip adds to the window."),
+    CC_RATE(minimum, CC_USUAL, 1, 1000000000000,
+            "The least rate; without it a thousandth of the link's, whatever the window."),
 };
 
 struct hpcc {
     double reference, u;
     uint64_t update_after; /* the sequence number that ends this round trip */
-    ns_t last_ack;
     uint32_t stage;
-    uint32_t queue[INT_HOPS];
+    struct int_memory memory;
 };
 
 static void begin(struct cc *flow)
@@ -41,50 +45,59 @@ static void begin(struct cc *flow)
     struct hpcc *cc = (struct hpcc *)flow->state;
     flow->window = flow->most = cc->reference = cc_bdp(&flow->link);
     flow->ask_every = 1;
+    cc->u = 1;
 }
 
-static double busiest_link(const struct cc *flow, struct hpcc *cc, const struct int_stack *stack)
+/* Let U follow the busiest link. */
+static void weigh(struct hpcc *cc, const struct int_change *changes, uint32_t hops, double round)
 {
-    double most = 0;
+    double most = 0, passed = 0;
 
-    for (uint32_t i = 0; i < stack->hops && i < INT_HOPS; i++) {
-        struct int_hop hop = int_read_hop(stack, i);
-        double u = 0;
-        if (hop.queue != INT_UNTOLD) {
-            uint32_t behind = int_backlog(&hop, flow->link.packet);
-            uint32_t queue = behind < cc->queue[i] ? behind : cc->queue[i];
-            u += (double)queue / (int_bps(&hop, flow->link.rate) / 8e9 * (double)flow->link.base_rtt);
-            cc->queue[i] = behind;
+    for (uint32_t i = 0; i < hops; i++) {
+        const struct int_change *hop = &changes[i];
+        double queue = hop->queue < hop->queue_then ? hop->queue : hop->queue_then;
+        if (!hop->passed)
+            continue;
+        double u = queue / (hop->rate * round) + hop->sent / hop->passed / hop->rate;
+        if (u >= most) {
+            most = u;
+            passed = hop->passed;
         }
-        u += int_use(&hop);
-        most = u > most ? u : most;
     }
-    return most;
+    double share = passed < round ? passed / round : 1;
+    cc->u = (1 - share) * cc->u + share * most;
+}
+
+static void move_window(struct cc *flow, struct hpcc *cc, const struct cc_ack *ack)
+{
+    const struct parameters *p = flow->parameters;
+    double least = (double)p->minimum / 8e9 * (double)flow->link.base_rtt;
+    bool follows = cc->u >= p->eta || cc->stage >= p->max_stage;
+
+    flow->window = cc->reference / (follows ? cc->u / p->eta : 1) + (double)p->additive;
+    flow->window = flow->window < least ? least : flow->window;
+    flow->window = flow->window > flow->most ? flow->most : flow->window;
+    if (ack->acked > cc->update_after) {
+        cc->stage = follows ? 0 : cc->stage + 1;
+        cc->reference = flow->window;
+        cc->update_after = ack->next;
+    }
 }
 
 static void acked(struct cc *flow, const struct cc_ack *ack)
 {
     struct hpcc *cc = (struct hpcc *)flow->state;
-    const struct parameters *p = flow->parameters;
+    struct int_change changes[INT_HOPS];
     if (!ack->stack)
         return;
-    double round = (double)flow->link.base_rtt, passed = (double)(ack->now - cc->last_ack);
-    double share = passed < round ? passed / round : 1;
-    bool round_over = ack->acked > cc->update_after;
-
-    cc->u = (1 - share) * cc->u + share * busiest_link(flow, cc, ack->stack);
-    cc->last_ack = ack->now;
-    if (cc->u >= p->eta || cc->stage >= p->max_stage)
-        flow->window = cc->reference / (cc->u / p->eta) + (double)p->additive;
-    else
-        flow->window = cc->reference + (double)p->additive;
-    if (flow->window > flow->most)
-        flow->window = flow->most;
-    if (round_over) {
-        cc->stage = cc->u >= p->eta || cc->stage >= p->max_stage ? 0 : cc->stage + 1;
-        cc->reference = flow->window;
+    uint32_t hops =
+        int_since(&cc->memory, ack->stack, flow->link.rate, flow->link.packet, ack->now, changes);
+    if (!cc->update_after) /* the first answer, of which a round trip is to come */
         cc->update_after = ack->next;
-    }
+    if (!hops)
+        return;
+    weigh(cc, changes, hops, (double)flow->link.base_rtt);
+    move_window(flow, cc, ack);
 }
 
 static void look(const struct cc *flow, double inside[2])

@@ -13,9 +13,7 @@
  * over the flows that are expected to share the host's link. The rate is window / T. In balance, the
  * queue is as long as the beta of all its flows together.
  *
- * Where the paper's hops tell bytes sent and a time stamp, those of INT-MD tell the link's utilisation,
- * as for HPCC (hpcc.c), and the time between two packets at a hop is that between their answers. What
- * a hop tells of its queue includes the packet that it tells it to, which is taken off.
+ * What a hop tells of its queue includes the packet that it tells it to, which is taken off.
  */
 #include "cc.h"
 
@@ -34,8 +32,7 @@ static const struct cc_parameter PARAMETERS[] = {
 struct powertcp {
     double power, old;
     uint64_t update_after; /* the sequence number that ends this round trip */
-    ns_t last_ack;         /* 0: none yet */
-    uint32_t queue[INT_HOPS];
+    struct int_memory memory;
 };
 
 static void begin(struct cc *flow)
@@ -46,23 +43,24 @@ static void begin(struct cc *flow)
     cc->power = 1;
 }
 
-/* The power of the most loaded hop, `passed` ns after its hops were heard of last. */
-static double most_power(const struct cc *flow, struct powertcp *cc, const struct int_stack *stack,
-                         double passed)
+/* Let power follow that of the most loaded hop. */
+static void weigh(struct powertcp *cc, const struct int_change *changes, uint32_t hops, double round)
 {
-    double most = 0;
-    for (uint32_t i = 0; i < stack->hops && i < INT_HOPS; i++) {
-        struct int_hop hop = int_read_hop(stack, i);
-        double rate = int_bps(&hop, flow->link.rate) / 8e9; /* bytes a ns */
-        double product = rate * (double)flow->link.base_rtt;
-        uint32_t queue = hop.queue == INT_UNTOLD ? 0 : int_backlog(&hop, flow->link.packet);
-        double growth = ((double)queue - (double)cc->queue[i]) / passed;
-        double current = growth + int_use(&hop) * rate, voltage = (double)queue + product;
-        double power = current * voltage / (rate * product);
-        most = power > most ? power : most;
-        cc->queue[i] = queue;
+    double most = 0, passed = 0;
+    for (uint32_t i = 0; i < hops; i++) {
+        const struct int_change *hop = &changes[i];
+        if (!hop->passed)
+            continue;
+        double product = hop->rate * round;
+        double current = (hop->queue - hop->queue_then + hop->sent) / hop->passed;
+        double power = current * (hop->queue + product) / (hop->rate * product);
+        if (power > most || !passed) {
+            most = power > 0 ? power : 0; /* a queue may shrink faster than its link sends */
+            passed = hop->passed;
+        }
     }
-    return most;
+    double share = passed < round ? passed / round : 1;
+    cc->power = (1 - share) * cc->power + share * most;
 }
 
 static void move_window(struct cc *flow, struct powertcp *cc, const struct cc_ack *ack)
@@ -82,15 +80,14 @@ static void move_window(struct cc *flow, struct powertcp *cc, const struct cc_ac
 static void acked(struct cc *flow, const struct cc_ack *ack)
 {
     struct powertcp *cc = (struct powertcp *)flow->state;
-    double round = (double)flow->link.base_rtt, passed = (double)(ack->now - cc->last_ack);
-    bool is_first = !cc->last_ack;
-    if (!ack->stack || ack->now == cc->last_ack) /* of two at once the second tells no more */
+    struct int_change changes[INT_HOPS];
+    if (!ack->stack)
         return;
-    double power = most_power(flow, cc, ack->stack, passed), share = passed < round ? passed / round : 1;
-    cc->last_ack = ack->now;
-    if (is_first) /* from what a queue grew, or shrank, is not known */
+    uint32_t hops =
+        int_since(&cc->memory, ack->stack, flow->link.rate, flow->link.packet, ack->now, changes);
+    if (!hops) /* from what a queue grew, or shrank, is not known */
         return;
-    cc->power = (1 - share) * cc->power + share * power;
+    weigh(cc, changes, hops, (double)flow->link.base_rtt);
     move_window(flow, cc, ack);
 }
 

@@ -4,39 +4,52 @@
 
 #include "../units.h"
 
-enum { INT_HOPS = 8 }; /* as many as are looked at */
+enum {
+    INT_HOPS = 8,  /* as many as are looked at */
+    INT_PATHS = 4, /* ways of a flow that are remembered at once */
+};
 
 /* An INT-MD stack as it lies in a packet: its instruction bitmap, words a hop, and hops. */
 struct int_stack {
     const uint8_t *words;
     uint32_t hops, hop_words;
     uint16_t instructions, own_instructions; /* INT-MD's, and our domain's, whose words follow */
+    uint16_t path;                           /* the sum of the numbers of the links it took */
 };
 
 /* What a hop says of its egress: INT_UNTOLD if it was not asked, or could not tell. */
 #define INT_UNTOLD UINT32_MAX
 struct int_hop {
-    uint32_t queue;       /* bytes, the packet itself included */
-    uint32_t utilisation; /* of the link, in 1/65536 (p4src/load.p4) */
-    uint32_t mbps;        /* the link's rate */
+    uint32_t queue; /* bytes, the packet itself included */
+    uint32_t mbps;  /* the link's rate */
+    uint32_t left;  /* when the packet left, in ns, and */
+    uint32_t sent;  /* the bytes that had before: both modulo 2^32 */
 };
 
 struct int_hop int_read_hop(const struct int_stack *stack, uint32_t number);
 
-/* Its queue behind a packet of such a size, its use and its rate, that of `line` if it did not tell. */
-static inline uint32_t int_backlog(const struct int_hop *hop, bytes_t packet)
-{
-    return hop->queue > packet ? hop->queue - (uint32_t)packet : 0;
-}
+/* What a flow's answers told last of the hops of its ways. A way has one place, by its number: of two
+ * that share a place the one that was heard of later is known. */
+struct int_memory {
+    struct int_path {
+        bool known;
+        uint16_t path;
+        uint32_t hops;
+        ns_t heard;
+        struct int_hop hop[INT_HOPS];
+    } paths[INT_PATHS];
+};
 
-static inline double int_use(const struct int_hop *hop)
-{
-    return hop->utilisation == INT_UNTOLD ? 0 : (double)hop->utilisation / 65536;
-}
+/* What a hop's link did between two packets of a flow. */
+struct int_change {
+    double rate;              /* of the link, bytes a ns */
+    double queue, queue_then; /* behind the later packet, and behind the one before it */
+    double sent, passed;      /* bytes, and ns; none passed if the hop tells no times */
+};
 
-static inline double int_bps(const struct int_hop *hop, bps_t line)
-{
-    return hop->mbps && hop->mbps != INT_UNTOLD ? (double)hop->mbps * 1e6 : (double)line;
-}
+/* What a stack tells since the last one of its way was heard: of so many hops. None if there was none,
+ * or so long before that a time or a count may have come round. */
+uint32_t int_since(struct int_memory *memory, const struct int_stack *stack, bps_t line, bytes_t packet,
+                   ns_t now, struct int_change changes[INT_HOPS]);
 
 #endif
