@@ -87,15 +87,22 @@ def settled(
 def test_powertcp_queues_are_the_beta_of_all_flows(
     senders: int, flows: int, tmp_path: Path
 ) -> None:
-    """Its paper's balance, and the packet by which a flow may be beyond its window."""
-    came = settled("powertcp", senders, 2, 6, tmp_path, f"transport.powertcp.flows={flows}")
-    balance = senders * (came.product / flows + FRAME)
-    assert came.queue == pytest.approx(balance, rel=0.1), came
-    assert came.most_queue < 1.5 * balance
-    assert came.gbps > 0.99 * GBPS
-    assert (came.paused_ns, came.dropped) == (0, 0)
-    assert len(came.shares) == senders
-    assert came.fairness > 0.99
+    """Its paper's balance, and the packet by which a flow may be beyond its window.
+
+    Over seeds, for what flies is whole packets: how many flows have one more is their luck.
+    """
+    queues = []
+    for seed in (1, 2, 3):
+        chosen = (f"transport.powertcp.flows={flows}", f"seed={seed}")
+        came = settled("powertcp", senders, 2, 6, tmp_path / str(seed), *chosen)
+        balance = senders * (came.product / flows + FRAME)
+        queues.append(came.queue)
+        assert came.most_queue < 1.5 * balance
+        assert came.gbps > 0.99 * GBPS
+        assert (came.paused_ns, came.dropped) == (0, 0)
+        assert len(came.shares) == senders
+        assert came.fairness > 0.99
+    assert fmean(queues) == pytest.approx(balance, rel=0.1), queues
 
 
 @pytest.mark.parametrize("senders", [8, pytest.param(16, marks=pytest.mark.slow)])
