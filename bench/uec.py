@@ -2,14 +2,8 @@
 
     closlab bench uec [NAME...] [--all] [--seeds N] [--matrix FILE.cm] [--json FILE]
 
-Messages of 2 MB at 100 Gb/s through three tiers of a fat-tree, 1 us a hop, packets of 4,096 bytes,
-queues of 43 packets (a bandwidth-delay product) that trim, marks from 9 to 35 of them, what is cut
-before everything else, as htsim has all of that. The figure is when the last sender has its last
-acknowledgement, in microseconds; htsim's are those that its repository keeps as what its tests
-must give (validate_outputs). Whom the permutation pairs, and which hash chooses ways, are our own:
-what flows that keep one way come to, is by lot. A packet takes 4,222 bytes of a wire (headers of
-98, a CRC, and what Ethernet adds) for 4,096 of a message, where htsim counts 4,150 for 4,086: 1.5 %
-more. With --all those of 1,024 hosts as well, a minute or so each.
+Rows, figures and scenarios are those of `reproduce/uec-*`: messages of 2 MB at 100 Gb/s through
+three tiers of a fat-tree. With --all those of 1,024 hosts as well, a minute or so each.
 
 One figure is one draw of hashes and pairs. With --seeds every row is run with so many, from 1 on,
 and what stands against htsim's figure is their median, with the least and the most beside it; with
@@ -21,11 +15,6 @@ command fail.
 
 A figure follows from closlab's code and the row's settings alone, and is kept (`bench/kept.py`):
 who was interrupted goes on from there.
-
-Slow links: by name they have a tenth of their rate in htsim, by its source (fat_tree_topology.cpp)
-a quarter, and only on the way from eight cores down to one switch of the first pod, as here. Its
-slow queue is a quarter as long as well, with marks from a quarter on; so is it here, by
-buffer.follow_rate.
 """
 
 from __future__ import annotations
@@ -33,7 +22,8 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -43,25 +33,19 @@ from rich.table import Table
 from bench.kept import figures
 from lab.engines import RunOptions
 from lab.progress import Stages
+from lab.reproduce.paper import Line, Reproduction, read
 from lab.runs.run import keep, outcome_of
-from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 
 _TOLERANCE = 0.05
-_PACKET = 4_198
-_FABRIC = (
-    *("buffer.bytes=64MB", "buffer.lossy_alpha=1", "transport.kind=uet", "measures.series=false"),
-    f"trim={{enabled: true, threshold: {43 * _PACKET}, reserved: {86 * _PACKET}}}",
-    f"ecn={{enabled: true, kmin: {9 * _PACKET}, kmax: {35 * _PACKET}, pmax: 1}}",
-    "pfc.enabled=false",
-)
-_ONE = "traffic={kind: flows, flows: [{src: h1, dst: h128, bytes: 2MB}]}"
-_SLOW_LINKS = ", ".join(  # all that lead down to one of a pod's switches
-    f"{{at_ns: 0, action: slow, link: spine1-core{core}, share: 0.25, direction: down}}"
-    for core in range(1, 9)
-)
-_SLOW = f"faults=[{_SLOW_LINKS}]", "reroute_ns=0", "buffer.follow_rate=true"
+_LARGE = 16  # ways up from a switch, of a fabric that takes a minute
+_PAPERS = {"uec-incast": "", "uec-permutation": "", "uec-slow-links": "8 core links at a quarter, "}
+# What htsim itself takes, in microseconds, for a row's reason: by other seeds, or an even hash.
+_OTHERS_US = {
+    "1,024 hosts, one path": (880.7, 1_003.3, 1_041.0, 1_013.0, 855.6, 1_059.5, 886.5),
+    "8 core links at a quarter, oblivious": (240.6,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +53,39 @@ class Row:
     """A figure of htsim's, and what gives ours."""
 
     name: str
-    published_us: float
-    k: int
-    changes: tuple[str, ...]
-    reason: str = ""  # why ours may be another
-    others_us: tuple[float, ...] = ()  # what htsim comes to for that reason
+    paper: Reproduction
+    line: Line
+
+    @property
+    def case(self) -> str:
+        """Which of its paper's."""
+        return (self.line.ours or "").partition(".")[0]
+
+    @property
+    def published_us(self) -> float:
+        """Htsim's figure."""
+        return self.line.published[0] / 1000
+
+    @property
+    def others_us(self) -> tuple[float, ...]:
+        """What htsim comes to otherwise, for the reason that the row has."""
+        return _OTHERS_US.get(self.name, ())
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes a minute or so."""
+        return getattr(self.paper.scenario_of(self.case, 1).topology, "k", 0) == _LARGE
 
 
-def _incast(senders: int) -> str:
-    return f"traffic={{kind: incast, senders: {senders}, bytes: 2MB}}"
+def _rows() -> Iterator[Row]:
+    for name, beginning in _PAPERS.items():
+        paper = read(name)
+        for line in paper.lines:
+            if line.published:
+                yield Row(beginning + line.what.lower(), paper, line)
 
 
-def _permutation(name: str, published_us: float, k: int, entropy: str, *more: str) -> Row:
-    changes = ("traffic={kind: permutation, bytes: 2MB}", f"transport.entropy={entropy}", *more)
-    return Row(name, published_us, k, ("transport.cc=nscc", *changes))
-
-
-_EVEN = (
-    "128 entropies are 128 neighbouring UDP ports; of these the CRC of a leaf here sends 16 by "
-    "each of its eight ways, htsim's hash 3 to 32. With 16 by each, which is one line of its "
-    "fat_tree_switch.cpp, htsim takes {}."
-)
-_BY_LOT = "which flows share a way is by lot: with -seed 1 to 7 htsim takes {}."
-
-
-ROWS = (
-    Row("one flow, nscc", 176.2, 8, ("transport.cc=nscc", _ONE)),
-    Row("one flow, rccc", 177.4, 8, ("transport.cc=rccc", _ONE)),
-    Row("15 to 1, nscc", 2478.5, 4, ("transport.cc=nscc", _incast(15))),
-    Row("15 to 1, rccc", 2464.0, 4, ("transport.cc=rccc", _incast(15))),
-    Row("127 to 1, nscc", 21_029.0, 8, ("transport.cc=nscc", _incast(127))),
-    Row("127 to 1, rccc", 20_891.0, 8, ("transport.cc=rccc", _incast(127))),
-    _permutation("16 hosts, sprayed", 194.0, 4, "bitmap"),
-    _permutation("16 hosts, one path", 527.8, 4, "single"),
-    _permutation("1,024 hosts, oblivious", 212.8, 16, "oblivious"),
-    _permutation("1,024 hosts, bitmap", 200.5, 16, "bitmap"),
-    _permutation("1,024 hosts, reps", 198.2, 16, "reps"),
-    replace(
-        _permutation("1,024 hosts, one path", 889.9, 16, "single"),
-        reason=_BY_LOT,
-        others_us=(880.7, 1_003.3, 1_041.0, 1_013.0, 855.6, 1_059.5, 886.5),
-    ),
-    replace(
-        _permutation("8 core links at a quarter, oblivious", 280.8, 16, "oblivious", *_SLOW),
-        reason=_EVEN,
-        others_us=(240.6,),
-    ),
-    _permutation("8 core links at a quarter, bitmap", 220.3, 16, "bitmap", *_SLOW),
-    _permutation("8 core links at a quarter, reps", 206.7, 16, "reps", *_SLOW),
-)
-_LARGE = 16
+ROWS = tuple(_rows())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +121,7 @@ class Measured:
         """Why it differs."""
         if not self.is_explained:
             return "no reason is known"
-        return self.row.reason.format(", ".join(f"{us:,.1f}" for us in self.row.others_us))
+        return " ".join(self.row.line.reason.split())
 
     def record(self) -> dict[str, object]:
         """For machines."""
@@ -177,8 +144,7 @@ def measured(row: Row, console: Console, seed: int, matrix: Path | None) -> floa
 def scenario_of(row: Row, seed: int, matrix: Path | None) -> Scenario:
     """What is run; a matrix pairs whom it says."""
     pairs = (f"traffic={{kind: htsim, file: {matrix.absolute()}}}",) if matrix else ()
-    topology = f"topology={{kind: fat-tree, k: {row.k}}}"
-    return catalogue.load("incast", (topology, *_FABRIC, *row.changes, *pairs, f"seed={seed}"))
+    return row.paper.scenario_of(row.case, seed, pairs)
 
 
 def simulated(scenario: Scenario, console: Console) -> float:
@@ -208,7 +174,7 @@ def main(words: list[str]) -> int:
         row
         for row in ROWS
         if any(name in row.name for name in given.names)
-        or (not given.names and (given.all or row.k < _LARGE))
+        or (not given.names and (given.all or not row.is_large))
     ]
     if not chosen:
         parser.error(f"no row is called so; there are: {'; '.join(row.name for row in ROWS)}")
@@ -216,7 +182,7 @@ def main(words: list[str]) -> int:
     table = Table("2 MB, 100 Gb/s", "htsim, us", "closlab, us", "least to most", "difference")
     done: list[Measured] = []
     for row in chosen:
-        matrix = given.matrix if row.k == _LARGE else None
+        matrix = given.matrix if row.is_large else None
         seeds = range(1, given.seeds + 1)
         runs = tuple(measured(row, console, seed, matrix) for seed in seeds)
         figure = Measured(row, runs)

@@ -202,10 +202,12 @@ class Reproduction(Section):
                 raise ValueError(error.message) from None
         return self
 
-    def scenario_of(self, case: str, seed: int) -> Scenario:
-        """What is run."""
+    def scenario_of(self, case: str, seed: int, changes: Sequence[str] = ()) -> Scenario:
+        """What is run, with what is changed besides."""
         content = {"name": case.replace("_", "-").lower(), "about": self.title, **self.scenario}
-        return catalogue.made(deepcopy(content), (*self.cases[case], f"seed={seed}"), case)
+        return catalogue.made(
+            deepcopy(content), (*self.cases[case], *changes, f"seed={seed}"), case
+        )
 
 
 def names() -> list[str]:

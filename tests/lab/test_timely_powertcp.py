@@ -94,7 +94,7 @@ def test_powertcp_queues_are_the_beta_of_all_flows(
     queues = []
     for seed in (1, 2, 3):
         chosen = (f"transport.powertcp.flows={flows}", f"seed={seed}")
-        came = settled("powertcp", senders, 2, 6, tmp_path / str(seed), *chosen)
+        came = settled("powertcp", senders, 2, 6, tmp_path, *chosen)
         balance = senders * (came.product / flows + FRAME)
         queues.append(came.queue)
         assert came.most_queue < 1.5 * balance
