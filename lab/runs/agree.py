@@ -110,7 +110,7 @@ _DCQCN = (
     "ecn={enabled: true, kmin: 20KB, kmax: 200KB, pmax: 0.8}",
     "transport={cc: dcqcn, dcqcn: paper}",
 )
-_HPCC = (*_EIGHT, "traffic={kind: incast, senders: 8, bytes: 500KB}", "transport.cc=hpcc")
+_HPCC = (*_EIGHT, "traffic={kind: incast, senders: 8, bytes: 2MB}", "transport.cc=hpcc")
 _FASTER_FABRIC = (
     "link={rate_gbps: 25, fabric_rate_gbps: 100, delay_ns: 1000}",
     "traffic.bytes=1MB",
