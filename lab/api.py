@@ -130,8 +130,8 @@ class Run:
         return _table(Note._fields, self._kept.notes)
 
     def why(self, what: str | None = None) -> Why:
-        """What a message (SRC-DST), a job or the ``run`` was held up by, else the message slowed
-        most: what the simulator took away, and what share of the time lost each gave back."""
+        """What a message (SRC-DST), a host's worst, a job or the ``run`` was held up by, else the
+        message slowed most: what was taken away, and what share of the time lost each gave back."""
         found = why(self.folder, what, Told(lambda _: None), self._p4)
         with writing_to(self.folder):
             write_causes(self.folder, found)

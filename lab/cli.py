@@ -33,6 +33,7 @@ COMMANDS = (
     "tune",
     "why",
     "watch",
+    "mcp",
     "doctor",
     "sweep",
     "agree",

@@ -21,7 +21,7 @@ def command(
     folder: Annotated[Path, typer.Argument(help="Of a run.")],
     what: Annotated[
         str | None,
-        typer.Argument(help="SRC-DST, a job's name, or run; else the message slowed most."),
+        typer.Argument(help="SRC-DST, a host, a job's name, or run; else the message slowed most."),
     ] = None,
     p4: Annotated[
         Path | None, typer.Option("--p4", help="The P4 program of the run, if it had its own.")

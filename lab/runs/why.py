@@ -42,8 +42,8 @@ _NEARLY_ALL = 0.95  # of what is lost: who gives so much back is the root, whate
 
 
 def why(folder: Path, asked: str | None, stages: Stages, p4: Path | None = None) -> Why:
-    """Why something of a kept run was slow: a message as SRC-DST, a job by its name, the whole RUN;
-    else the message slowed most."""
+    """Why something of a kept run was slow: a message as SRC-DST, of a host the one slowed most, a
+    job by its name, the whole RUN; else the message slowed most."""
     run = read_run(folder)
     scenario = run.result.scenario
     try:
@@ -153,7 +153,8 @@ def _subject(experiment: Experiment, timeline: Timeline, asked: str | None) -> _
         return (True, -start) if end == NEVER else (False, (end - start) / alone.takes_ns(n))
 
     every = [n for n in range(len(schedule)) if schedule.src[n] != schedule.dst[n]]
-    own = [n for n in every if asked in (None, name(n))]
+    ends = [{names[schedule.src[n]], names[schedule.dst[n]]} if asked in names else () for n in every]
+    own = [n for n, of in zip(every, ends, strict=True) if asked in (None, name(n)) or asked in of]
     if not own:
         some = [*dict.fromkeys(name(n) for n in every[:3]), *sorted(jobs)[:3], RUN]
         what = "the run has no message" + (f" and no job {shown(asked)}" if asked else "")
