@@ -211,13 +211,13 @@ def switch_plan(
         *_steering(site, policies),
         *_punts(site),
         *_policies(site),
-        *_buffer(site),
+        *buffering(site),
         *_queue_limits(site),
         *_trim(site),
         *_pause(site),
         *_credits(site),
         *_replay(site),
-        *_marking(site),
+        *marking(site),
         *_schedule(site),
         *_load(site),
         *_telemetry(site),
@@ -602,7 +602,8 @@ def _lossy_most(site: SwitchSite, priority: int) -> int:
     return (buffer.static if buffer.lossy_static is None else buffer.lossy_static) or 0
 
 
-def _buffer(site: SwitchSite) -> Iterator[Entity]:
+def buffering(site: SwitchSite) -> Iterator[Entity]:
+    """What a queue may have of the buffer; by itself for the same."""
     buffer = site.settings.buffer
     pool = pool_of(site)
     cells = _cells(buffer)
@@ -837,7 +838,8 @@ def _replay(site: SwitchSite) -> Iterator[Entity]:
 # --- mark.p4, load.p4 ----------------------------------------------------------------------------
 
 
-def _marking(site: SwitchSite) -> Iterator[Entity]:
+def marking(site: SwitchSite) -> Iterator[Entity]:
+    """When queues mark; by itself for who changes that while packets pass."""
     curves = site.settings.ecn.curves(site.settings.lossless)
     for port in site.ports:
         for priority, curve in curves.items():

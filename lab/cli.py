@@ -34,6 +34,8 @@ COMMANDS = (
     "why",
     "watch",
     "mcp",
+    "gym",
+    "lsp",
     "doctor",
     "sweep",
     "agree",

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "imports.svg"
 TOPS = (
     *("compiler", "switch", "topologies", "traffic", "controller", "files", "params"),
-    *("lab", "views", "course", "bench", "closlab"),
+    *("lab", "views", "doors", "course", "bench", "closlab"),
 )
 _WIDTH = 640.0
 _HIGH, _APART = 22.0, 48.0  # a box, and from floor to floor

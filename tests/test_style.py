@@ -32,6 +32,7 @@ ROOMS = {
     "views.playground": {"switch"},
     "views.site": set(),
     "lab.api": set(),
+    "doors": {"compiler", "switch", "controller", "topologies", "traffic"},
     "views.drawings": set(),
     "views.slides": set(),
     "lab.commands": set(FOLDERS),

@@ -23,10 +23,10 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from doors.assistant import lines
 from doors.assistant.bounds import Bounds, is_within
 from doors.assistant.cell import Answer, Cell
 from doors.assistant.tools import TOOLS, Desk, Tool, asked
+from doors.assistant.wire import wire
 from files import FileError, read_text
 from lab.errors import LabError, of_the_machine
 from lab.machine.paths import ROOT, SCENARIOS
@@ -85,8 +85,8 @@ def _scratch() -> Iterator[Path]:
 
 
 async def _serve(server: Server[Desk]) -> None:
-    with lines.bounded() as stdin:
-        async with stdio_server(stdin) as (reads, writes):
+    with wire() as ends:
+        async with stdio_server(ends, ends) as (reads, writes):
             await server.run(reads, writes, server.create_initialization_options())
 
 

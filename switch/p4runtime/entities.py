@@ -166,6 +166,23 @@ class Entities:
                 errors[at] = RequestError(answer.code, answer.message)
         return errors
 
+    def changing(self, entry: Prepared) -> Prepared:
+        """The same, for a device that has an entry of its key."""
+        op = dp.TableWrite(dp.Verb.MODIFY, entry.record)
+        packed = self._plane.pack(op)
+        assert not isinstance(packed, dp.OpError)  # it was packed to be inserted
+        return Prepared(op, packed, entry.record)
+
+    def change(self, entries: Sequence[Prepared]) -> list[RequestError | None]:
+        """Let entries that are there be these; return an error or None per entry."""
+        answers = self._plane.write_packed([e.op for e in entries], [e.packed for e in entries])
+        errors: list[RequestError | None] = []
+        for entry, answer in zip(entries, answers, strict=True):
+            if answer is None:
+                self.tables.exchange(entry.record)
+            errors.append(answer and RequestError(answer.code, answer.message))
+        return errors
+
     def read(
         self, queries: Iterable[p4r.Entity]
     ) -> tuple[Iterator[p4r.Entity], list[RequestError | None]]:

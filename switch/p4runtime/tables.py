@@ -108,6 +108,10 @@ class Tables:
         entries[record.key] = record
         return True
 
+    def exchange(self, record: Record) -> None:
+        """Note an entry in place of the one of its key."""
+        self._entries[record.table][record.key] = record
+
     def forget(self, record: Record) -> None:
         """Take back such a note."""
         del self._entries[record.table][record.key]

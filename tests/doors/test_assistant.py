@@ -184,6 +184,7 @@ def test_five_hundred_hostile_requests_are_answered_and_do_nothing(tmp_path: Pat
         cwd=tmp_path, env=ENVIRONMENT,
     )  # fmt: skip
     answers: dict[Any, Any] = {}
+    refused = 0
 
     def ask(number: int, method: str, params: Any = None) -> None:
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -194,6 +195,8 @@ def test_five_hundred_hostile_requests_are_answered_and_do_nothing(tmp_path: Pat
             assert b"CANARY" not in line and b"Traceback" not in line
             said = json.loads(line)
             answers[said.get("id")] = said
+            nonlocal refused
+            refused += "error" in said
 
     count = 0
     for line in hostile_requests.lines(drawn, str(canary), 100):  # before anybody said who he is
@@ -207,6 +210,8 @@ def test_five_hundred_hostile_requests_are_answered_and_do_nothing(tmp_path: Pat
     for line in hostile_requests.lines(drawn, str(canary), 100):
         _send(server, line)
         count += 1
+    ask(150_000, "ping")
+    assert refused > 150  # of those 202, all but what is an answer or a notification itself
     done = 0
     for at, (name, arguments) in enumerate(hostile_requests.calls(drawn, str(canary), 300)):
         ask(200_000 + at, "tools/call", {"name": name, "arguments": arguments})

@@ -59,6 +59,8 @@ class SimulatedSwitches:
         self._pipeline: Pipeline | None = None
         self._names: dict[Entity, Entity] = {}
         self._known: dict[Entity, Prepared | None] = {}
+        self._changed: dict[Entity, Prepared] = {}
+        self._since: dict[Node, dict[object, Entity]] = {}  # what was changed meanwhile
         text = program.json.read_bytes()
         bytearray(2 * len(text))  # or no memory is told here: protobuf does not look what it got
         config = p4r.ForwardingPipelineConfig(p4info=self._schema.p4info, p4_device_config=text)
@@ -80,7 +82,7 @@ class SimulatedSwitches:
             wanted = tuple(self._named(entity) for entity in plan)
         except ControllerError as complaint:
             raise RunError(f"{node}: {complaint}") from None
-        difference = changes(self._installed.get(node, ()), wanted)
+        difference = changes(self._present(node), wanted)
         self._installed[node] = wanted
         entities = self._devices[node].entities
         prepared = [self._prepared(entity, entities) for entity in difference.add]
@@ -94,6 +96,31 @@ class SimulatedSwitches:
             if error is not None:
                 raise RunError(f"{node} refused what it was told: {error.message}")
 
+    def change(self, node: Node, entities: Iterable[Entity]) -> None:
+        """Let table entries that a switch has be others of the same keys, while packets pass."""
+        since = self._since.setdefault(node, {})
+        own = self._devices[node].entities
+        wanted = [each for each in entities if since.get(each.key) != each]
+        errors = own.change([self._changing(entity, own) for entity in wanted])
+        for entity, error in zip(wanted, errors, strict=True):
+            if error is not None:
+                raise RunError(f"{node} refused what it was told: {error.message}")
+            since[entity.key] = entity
+
+    def _changing(self, entity: Entity, entities: Entities) -> Prepared:
+        """An entry as all switches take it in that have one of its key."""
+        found = self._changed.get(entity)
+        if found is None:
+            prepared = self._prepared(self._named(entity), entities)
+            assert prepared is not None  # of the fabric program's own tables
+            found = self._changed[entity] = entities.changing(prepared)
+        return found
+
+    def _present(self, node: Node) -> SwitchPlan:
+        """What a switch has now."""
+        since = {e.key: e for e in map(self._named, self._since.pop(node, {}).values())}
+        return tuple(since.get(entity.key, entity) for entity in self._installed.get(node, ()))
+
     def restart(self, node: Node, ports: Collection[int], now_ns: int) -> None:
         """Let a switch start again, empty; what its program had counted is kept here."""
         self._before[node] = self._by_program(node, ports, now_ns)
@@ -102,6 +129,7 @@ class SimulatedSwitches:
         self._devices[node].commit(self._pipeline)
         self.planes[node].exchange(program)
         self._installed.pop(node, None)
+        self._since.pop(node, None)
 
     @property
     def program(self) -> Program:
