@@ -35,7 +35,6 @@ COMMANDS = (
     "watch",
     "mcp",
     "gym",
-    "lsp",
     "doctor",
     "sweep",
     "agree",

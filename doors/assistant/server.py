@@ -113,14 +113,14 @@ def _told(tool: type[Tool]) -> t.Tool:
 async def _call(ctx: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
     if params.name not in TOOLS:
         known = ", ".join(TOOLS)
-        raise MCPError(t.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; there are {known}")
+        raise MCPError(
+            t.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; there are {known}"
+        )
     desk: Desk = ctx.lifespan_context
     stop = threading.Event()
     try:
         tool = asked(params.name, params.arguments or {})
-        answer = await anyio.to_thread.run_sync(
-            _done, tool, desk, stop, abandon_on_cancel=True
-        )
+        answer = await anyio.to_thread.run_sync(_done, tool, desk, stop, abandon_on_cancel=True)
         return _answered(answer, desk.bounds)
     except LabError as error:
         told = " ".join(filter(None, (f"{error.message}.", error.cure)))
@@ -155,7 +155,9 @@ def _answered(answer: Answer, bounds: Bounds) -> t.CallToolResult:
 def _pages() -> Mapping[str, tuple[Path, str]]:
     """What is always there, by address: its file, and what kind of text that is."""
     docs = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    found = {f"closlab://docs/{page.stem}": (page, "text/markdown") for page in docs if page.exists()}
+    found = {
+        f"closlab://docs/{page.stem}": (page, "text/markdown") for page in docs if page.exists()
+    }
     for name in shipped.names():
         found[f"closlab://scenarios/{name}"] = (SCENARIOS / f"{name}.yaml", "application/yaml")
     return found
@@ -194,9 +196,9 @@ async def _templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
 async def _resource(ctx: Any, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
     desk: Desk = ctx.lifespan_context
     uri = str(params.uri)
-    found = _pages().get(uri) or {
-        known: (path, kind) for known, path, kind in _results(desk)
-    }.get(uri)
+    found = _pages().get(uri) or {known: (path, kind) for known, path, kind in _results(desk)}.get(
+        uri
+    )
     if found is None:
         raise MCPError(t.INVALID_PARAMS, f"there is no resource {uri[:120]!r}")
     path, kind = found

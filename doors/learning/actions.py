@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 
 from controller.settings import Settings
 
@@ -56,7 +56,7 @@ def _step(number: float, steps: int) -> int:
     return round((inside + 1) / 2 * (steps - 1))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _decided(kmin: int, wider: int, pmax: int, alpha: int) -> Decision:
     least = _KMIN[kmin]
     return Decision(least, round(least * _WIDER[wider]), _PMAX[pmax], _ALPHA[alpha])

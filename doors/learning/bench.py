@@ -53,12 +53,15 @@ class Bench:
     """One episode after the other of a scenario, each from the beginning."""
 
     def __init__(self, scenario: Scenario, every_ns: int) -> None:
-        for what, there in (("faults", scenario.faults), ("traffic", not scenario.traffic)):
-            if there:
-                raise LabError(
-                    f"'{scenario.name}': a fabric to learn in has no {what} of its own",
-                    "Leave them out, or choose another scenario.",
-                )
+        if scenario.faults:
+            raise LabError(
+                f"'{scenario.name}': where one learns nothing breaks, and this has faults",
+                "Leave them out (faults: []), or choose another scenario.",
+            )
+        if not scenario.ecn.enabled:
+            raise LabError(
+                f"'{scenario.name}': its switches do not mark", "Set ecn.enabled to true."
+            )
         if every_ns < 1:
             raise LabError(f"{every_ns} ns is no time between decisions", "Give at least 1.")
         self.every_ns = every_ns

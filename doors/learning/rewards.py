@@ -1,7 +1,7 @@
 """What may be rewarded, by name. All are of one decision's time, and are added up undiscounted.
 
-ends       minus the share of messages that have not arrived. An episode's sum is, but for a constant,
-           minus the mean time at which messages end: who gets more of it has shorter completion times.
+ends       minus the share of messages that have not arrived. An episode's sum is, but for a
+           constant, minus the mean time at which messages end, in decisions.
 throughput the mean rate of links to hosts that carry anything, less half of the mean queue: as ACC
            (SIGCOMM 2021) weighs them.
 lossless   the same, less the share of time that ports stood still.

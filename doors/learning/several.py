@@ -81,7 +81,11 @@ class SwitchesEnv(ParallelEnv[str, Vector, Action]):
         """Let all decide at once, and see what comes of it."""
         bench, agents = self._bench, self.agents
         bench.decide(
-            {a: decided([float(n) for n in np.nan_to_num(actions[a])]) for a in agents if a in actions}
+            {
+                a: decided([float(n) for n in np.nan_to_num(actions[a])])
+                for a in agents
+                if a in actions
+            }
         )
         seen = bench.go_on()
         self._steps += 1

@@ -153,8 +153,9 @@ def _subject(experiment: Experiment, timeline: Timeline, asked: str | None) -> _
         return (True, -start) if end == NEVER else (False, (end - start) / alone.takes_ns(n))
 
     every = [n for n in range(len(schedule)) if schedule.src[n] != schedule.dst[n]]
-    ends = [{names[schedule.src[n]], names[schedule.dst[n]]} if asked in names else () for n in every]
-    own = [n for n, of in zip(every, ends, strict=True) if asked in (None, name(n)) or asked in of]
+    hosts = [number for number, host in enumerate(names) if host == asked]
+    own = [n for n in every if asked in (None, name(n))]
+    own += [n for n in every if schedule.src[n] in hosts or schedule.dst[n] in hosts]
     if not own:
         some = [*dict.fromkeys(name(n) for n in every[:3]), *sorted(jobs)[:3], RUN]
         what = "the run has no message" + (f" and no job {shown(asked)}" if asked else "")

@@ -180,7 +180,7 @@ class Entities:
         for entry, answer in zip(entries, answers, strict=True):
             if answer is None:
                 self.tables.exchange(entry.record)
-            errors.append(answer and RequestError(answer.code, answer.message))
+            errors.append(None if answer is None else RequestError(answer.code, answer.message))
         return errors
 
     def read(

@@ -19,7 +19,16 @@ def _values(canary: str) -> list[Any]:
     return [
         *("", "\0", "../..", canary, f"../../..{canary}", f"file://{canary}", "~/.ssh/id_rsa"),
         *("$(id)", "`id`", "; rm -rf /", "| cat", "%2e%2e%2f", "run-1/../..", "a" * 100_000),
-        *("\ud83d", "\u202e", "-1", "NaN", "null", "__class__", "{0.__class__}", "/proc/self/environ"),
+        *(
+            "\ud83d",
+            "\u202e",
+            "-1",
+            "NaN",
+            "null",
+            "__class__",
+            "{0.__class__}",
+            "/proc/self/environ",
+        ),
         *(None, True, -1, 2**63, 2**200, 1e308, [], {}, [[[[]]]], {"a": {"b": {"c": []}}}),
         *([canary] * 3, {"": ""}, {"pfc.enabled": canary}, ["run-1"] * 100),
     ]

@@ -23,8 +23,8 @@ from mcp.shared.exceptions import MCPError
 from doors.assistant.bounds import Bounds
 from doors.assistant.server import served
 from lab import api
-from tests.doors import hostile_requests
 from lab.machine.paths import ROOT
+from tests.doors import hostile_requests
 from tests.lab.conftest import closlab
 
 SERVER = ("-c", "from lab.start import main; main()", "mcp")
@@ -38,7 +38,7 @@ SMALL = {
 
 def _with(
     ask: Callable[[Client], Awaitable[None]],
-    bounds: Bounds = Bounds(),
+    bounds: Bounds | None = None,
     folder: Path | None = None,
     *,
     keeps: bool = False,
@@ -47,7 +47,9 @@ def _with(
 
     async def session() -> None:
         with tempfile.TemporaryDirectory() as scratch:
-            async with Client(served(bounds, folder, keeps, Path(scratch).resolve())) as client:
+            async with Client(
+                served(bounds or Bounds(), folder, keeps, Path(scratch).resolve())
+            ) as client:
                 await ask(client)
 
     anyio.run(session)
@@ -73,9 +75,9 @@ def test_a_session_answers_why_h8_was_slow(tmp_path: Path) -> None:
         async with Client(stdio_client(server)) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert "h8" in str(tools["why"].description)
-            assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
-                "run"
-            ]
+            assert [
+                name for name, tool in tools.items() if not tool.annotations.read_only_hint
+            ] == ["run"]
             assert "incast" in (await _told(client, "list_scenarios"))["scenarios"]
             assert "kmin" in (await _told(client, "explain", word="ecn"))["told"]
             run = await _told(client, "run", scenario="incast")
@@ -109,7 +111,9 @@ def test_what_tools_tell_is_what_the_api_tells(tmp_path: Path) -> None:
         compared = await _told(client, "compare", runs=["run-1", "run-2"])
         assert [run["name"] for run in compared["runs"]] == ["run-1", "run-2"]
         named = await _told(client, "figure", run="run-1")
-        svg = await client.call_tool("figure", {"run": "run-1", "name": next(iter(named["figures"]))})
+        svg = await client.call_tool(
+            "figure", {"run": "run-1", "name": next(iter(named["figures"]))}
+        )
         assert svg.content[0].resource.text.startswith("<svg")
         with pytest.raises(MCPError, match="there is no tool"):
             await client.call_tool("shell", {"command": "id"})
@@ -163,7 +167,13 @@ def test_it_reads_and_keeps_only_in_its_folder(tmp_path: Path) -> None:
     async def ask(client: Client) -> None:
         made = await _told(client, "run", scenario="mine.yaml")
         assert (folder / made["run"] / "result.json").is_file()
-        for scenario in ("link.yaml", "bad.yaml", str(secret), "../secret.yaml", "sub/../../x.yaml"):
+        for scenario in (
+            "link.yaml",
+            "bad.yaml",
+            str(secret),
+            "../secret.yaml",
+            "sub/../../x.yaml",
+        ):
             said = await _refused(client, "run", scenario=scenario)
             assert "outside the folder" in said and "SECRET" not in said
         for name in ("run-x", "..", ".", "/", f"{made['run']}/../.."):
@@ -176,7 +186,7 @@ def test_it_reads_and_keeps_only_in_its_folder(tmp_path: Path) -> None:
 def test_five_hundred_hostile_requests_are_answered_and_do_nothing(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     canary.write_text("CANARY-7f3a\n")
-    before = sorted(os.listdir(tmp_path))
+    before = sorted(tmp_path.iterdir())
     drawn = random.Random(20260101)
     server = subprocess.Popen(
         [sys.executable, *SERVER, "--seconds", "20", "--runs", "60"],
@@ -225,7 +235,7 @@ def test_five_hundred_hostile_requests_are_answered_and_do_nothing(tmp_path: Pat
     server.stdin.close()
     assert server.wait(20) == 0
     assert b"Traceback" not in server.stderr.read()
-    assert sorted(os.listdir(tmp_path)) == before and canary.read_text() == "CANARY-7f3a\n"
+    assert sorted(tmp_path.iterdir()) == before and canary.read_text() == "CANARY-7f3a\n"
 
 
 def _send(server: subprocess.Popen[bytes], line: bytes) -> None:

@@ -17,6 +17,7 @@ ROOTS = {
     ("pfc-storm", None): ("fault", "h1 storming at", ("faults.0",)),
     ("victim-flow", "h8-h2"): ("messages", "6 messages to h1", None),
     ("incast", "h8-h1"): ("messages", "6 messages to h1", None),
+    ("incast", "h8"): ("messages", "6 messages to h1", None),
     ("hash-collision", "h5-h11"): ("messages", "the message h6-h9", ("h6-h9",)),
     ("straggler", "run"): ("straggler", "h6's work, 2 times", None),
     ("lossy-link", "run"): ("loss", "losing 0.001", ("loss.rate",)),
