@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,16 @@ Task = Callable[..., Answer]
 
 _LOOK_S = 0.05  # between two looks at whether anybody still wants it
 _READY = "doors.assistant.work"
+_LONGEST = 60  # characters: a socket's path has 107, of which its name and folder take the rest
+
+
+def _context() -> SpawnContext | ForkServerContext:
+    """How a call's process is begun: where there is no place for a server's socket, anew."""
+    if len(tempfile.gettempdir()) > _LONGEST:
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([_READY])
+    return context
 
 
 class Cell:
@@ -39,8 +50,7 @@ class Cell:
         self._bounds = bounds
         self._folders = (*folders, scratch)
         self._scratch = scratch
-        self._context = get_context("forkserver")
-        self._context.set_forkserver_preload([_READY])
+        self._context = _context()
         self._at_work: set[BaseProcess] = set()
         self._room = threading.BoundedSemaphore(bounds.at_once)
         self._lock = threading.Lock()

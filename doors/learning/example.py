@@ -51,7 +51,7 @@ JUDGED = {
 }
 
 
-def acts(policy: Numbers, seen: Numbers) -> Numbers:
+def acts(policy: Numbers, seen: NDArray[np.floating[Any]]) -> Numbers:
     """What a policy decides."""
     shaped = policy.reshape(len(NAMES), _SEEN + 1)
     return np.tanh(shaped[:, :-1] @ np.asarray(seen) + shaped[:, -1])
@@ -87,7 +87,8 @@ def _means(
 ) -> Numbers:
     """Of each policy over the same seeds."""
     found = _scores(pool, [(name, policy, seed) for policy in policies for seed in seeds])
-    return found.reshape(len(policies), len(seeds)).mean(axis=1)
+    means: Numbers = found.reshape(len(policies), len(seeds)).mean(axis=1)
+    return means
 
 
 def learned(
@@ -137,7 +138,7 @@ def main() -> None:
     }
     if given.out is not None:
         given.out.write_text(json.dumps(told, indent=1) + "\n")
-    for what, value in told["mean_slowdown"].items():  # type: ignore[attr-defined]
+    for what, value in told["mean_slowdown"].items():
         print(f"{what:34} {value:.4f}")
 
 

@@ -20,7 +20,7 @@ Action = NDArray[np.float32]
 _SEEDS = 2**31
 
 
-class SwitchesEnv(ParallelEnv[str, Vector, Action]):
+class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
     """Each switch sees its own ports and decides for itself; `ends` is rewarded to all alike, what
     is of ports to whose they are."""
 
