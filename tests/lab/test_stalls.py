@@ -60,7 +60,7 @@ SCENARIOS: dict[str, tuple[str, tuple[str, ...], str]] = {
             "topology={kind: rail, servers: 4, rails: 4, spines: 2}",
             "traffic={kind: elephants, source_ports: 1, bytes: 400KB}",
             "link={rate_gbps: 25, fabric_rate_gbps: 10}",
-            *("transport.cc=hpcc", "transport.window=7", "lb.policy=adaptive", "seed=313"),
+            *("transport.cc=hpcc", "transport.window=7", "lb.policy=adaptive", "seed=266"),
             *("buffer.bytes=500KB", ENDS),
         ),
         "packets overtook each other",
