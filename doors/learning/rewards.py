@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from doors.learning.bench import Bench, Vector
+from lab.errors import LabError
 
 Reward = Callable[[Bench, Vector], float]
 
@@ -37,3 +38,10 @@ REWARDS: Mapping[str, Reward] = {
     "throughput": _throughput,
     "lossless": _lossless,
 }
+
+
+def reward_named(name: str) -> Reward:
+    """What is rewarded under that name."""
+    if name not in REWARDS:
+        raise LabError(f"there is no reward '{name}'", f"Choose one of {', '.join(REWARDS)}.")
+    return REWARDS[name]

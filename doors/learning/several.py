@@ -12,9 +12,8 @@ from pettingzoo import ParallelEnv
 
 from doors.learning.actions import NAMES, decided
 from doors.learning.bench import FEATURES, Bench, Vector, by_switch
-from doors.learning.rewards import REWARDS
+from doors.learning.rewards import reward_named
 from lab import api
-from lab.errors import LabError
 
 Action = NDArray[np.float32]
 _SEEDS = 2**31
@@ -34,12 +33,10 @@ class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
         steps: int = 200,
         reward: str = "throughput",
     ) -> None:
-        if reward not in REWARDS:
-            raise LabError(f"there is no reward '{reward}'", f"Choose one of {', '.join(REWARDS)}.")
         self.render_mode = None
+        self._reward = reward_named(reward)
         self._bench = Bench(api.scenario(scenario, set=changes), every_ns)
         self._most_steps = steps
-        self._reward = REWARDS[reward]
         self._wide = max(map(len, self._bench.ports_of.values()))
         self._drawn = np.random.default_rng()
         self.possible_agents = list(self._bench.switches)

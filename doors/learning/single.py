@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doors.learning.actions import NAMES, decided
 from doors.learning.bench import FEATURES, Bench, Vector, summed
-from doors.learning.rewards import REWARDS
+from doors.learning.rewards import reward_named
 from lab import api
 from lab.errors import LabError
 
@@ -39,14 +39,12 @@ class FabricEnv(gym.Env[Vector, Action]):
         reward: str = "ends",
         render_mode: str | None = None,
     ) -> None:
-        if reward not in REWARDS:
-            raise LabError(f"there is no reward '{reward}'", f"Choose one of {', '.join(REWARDS)}.")
         if steps < 1:
             raise LabError(f"an episode of {steps} steps is none", "Give it at least 1.")
         self.render_mode = render_mode
+        self._reward = reward_named(reward)
         self._bench = Bench(api.scenario(scenario, set=changes), every_ns)
         self._most_steps = steps
-        self._reward = REWARDS[reward]
         seen = 2 * _LEADS * len(FEATURES) + len(NAMES)
         self.observation_space = gym.spaces.Box(-1.0, 10.0, (seen,), np.float32)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (len(NAMES),), np.float32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,10 +76,14 @@ class Job:
 
 def run_job(job: Job) -> str:
     """Run it in this process and keep it; what went wrong, or nothing."""
+    options = RunOptions(out=job.folder, engine="sim", p4=job.p4)
+    return _kept(job, lambda scenario: run_quietly(scenario, options, Console(file=io.StringIO())))
+
+
+def _kept(job: Job, run: Callable[[Scenario], object]) -> str:
+    """Lay it out, run it and note that it is whole; what went wrong, or nothing."""
     try:
-        scenario = _laid_out(job)
-        options = RunOptions(out=job.folder, engine="sim", p4=job.p4)
-        run_quietly(scenario, options, Console(file=io.StringIO()))
+        run(_laid_out(job))
         (job.folder / _INPUTS).write_text(job.inputs + "\n")
     except LabError as error:
         return error.message
@@ -103,19 +107,13 @@ def _laid_out(job: Job) -> Scenario:
 
 def _run_away(job: Job) -> str:
     """The same on Mininet, in a process of its own."""
-    try:
-        scenario = _laid_out(job)
-        options = RunOptions(
-            out=job.folder, engine="mininet", switch=job.switch, hurry=True, p4=job.p4
-        )
+    options = RunOptions(out=job.folder, engine="mininet", switch=job.switch, hurry=True, p4=job.p4)
+
+    def run(scenario: Scenario) -> None:
         if run_in_child(scenario, options, lambda _now: None) == INTERRUPTED:
             raise KeyboardInterrupt
-        (job.folder / _INPUTS).write_text(job.inputs + "\n")
-    except LabError as error:
-        return error.message
-    except OSError as error:
-        return str(error)
-    return ""
+
+    return _kept(job, run)
 
 
 @dataclass

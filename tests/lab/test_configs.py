@@ -27,6 +27,7 @@ from lab.sonic.routes import circles
 from lab.sonic.rules import check
 from lab.sonic.scenarios import check_scenario
 from tests.lab.any_configs import complaint
+from tests.lab.any_damage import mutate
 from tests.lab.config_folders import FAULTS, faulty, sound
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
@@ -325,36 +326,11 @@ def test_what_is_no_configuration_is_refused(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-_NASTY = (
-    None, True, 0, -1, 1, "", "0", "-1", "99999999999", 10**30, 1.5, float("inf"), [], {},
-    "x" * 300,
-    "\x1b[2J", "\ud800", "3,4", "0-7", "NULL", "[A|B]", "Ethernet0", "../..", {"profile": "NULL"},
-)  # fmt: skip
-
-
-def _mutate(rng: Random, content: Any) -> None:
-    """A value somewhere is another, an entry is gone, or one has another's name."""
-    at = content
-    while isinstance(at, dict) and at:
-        key = rng.choice(sorted(at))
-        deeper = at[key]
-        if not isinstance(deeper, dict) or not deeper or rng.random() < 0.15:
-            break
-        at = deeper
-    match rng.randrange(3):
-        case 0:
-            at[key] = rng.choice(_NASTY)
-        case 1:
-            del at[key]
-        case _:
-            at[str(rng.choice(_NASTY))[:40]] = at.pop(key)
-
-
 @pytest.mark.parametrize("seed", range(150))
 def test_damage_ends_in_a_message_or_in_findings(seed: int, tmp_path: Path) -> None:
     rng, drawn = Random(seed), sound(seed)
     for _ in range(rng.randint(1, 3)):
-        _mutate(rng, drawn.switches[drawn.a_switch()])
+        mutate(rng, drawn.switches[drawn.a_switch()])
     folder = drawn.write(tmp_path / "in")
     try:
         fabric = read_fabric(folder)

@@ -97,13 +97,11 @@ def _job(run: KeptRun, job: JobOfCluster) -> Chain:
         said += f" took {number(job.slowdown)} times as long as alone"
     else:
         said += " did not come to its end"
-    spans = {host: (begin, over) for hosts, begin, over in job.pieces for host in hosts}
     own = [
         flow
+        for hosts, begin, over in job.pieces
         for flow in run.flows
-        if flow.src in spans
-        and flow.slowdown
-        and spans[flow.src][0] <= (flow.start_ns or 0) < spans[flow.src][1]
+        if flow.slowdown and flow.src in hosts and begin <= (flow.start_ns or 0) < over
     ]
     slowest = max(own, key=lambda flow: flow.slowdown or 0, default=None)
     if slowest is None or (slowest.slowdown or 0) < HARDLY:
