@@ -83,7 +83,6 @@ class Alone:
             return LinkSpec(times * one.rate_bps, one.delay_ns)
 
         fabric = experiment.fabric
-        self._is_spread = fabric.is_spread
         self._leaf = {
             (host, plane): fabric.leaf_of(host, plane)
             for host in self._hosts
@@ -99,9 +98,18 @@ class Alone:
                 for here, there in ((link.a, link.b), (link.b, link.a)):
                     cables = self._cables.setdefault(here, {}).setdefault(there, set())
                     cables.add(cable(link))
+        # Hosts that hang on a leaf by alike cables differ in nothing else.
+        kinds: dict[tuple[Node, LinkSpec], int] = {}
+        self._kind_of = {
+            place: kinds.setdefault((leaf, self._cable_of[place]), len(kinds))
+            for place, leaf in self._leaf.items()
+        }
+        self._kinds = list(kinds)
         self._plane_between = cache(lambda a, b: fabric.planes_of(a, b)[0])
+        self._has_planes = fabric.planes > 1 and not fabric.is_spread
         self._ways_from = cache(self._find_ways)
-        self._takes = cache(self._quickest)
+        self._takes = cache(self._between)
+        self._crossing = cache(self._quickest)
 
     @property
     def alpha_ns(self) -> float:
@@ -117,13 +125,14 @@ class Alone:
 
     def takes_ns(self, number: int) -> float:
         """How long a transfer takes."""
-        a, b = (self._hosts[end[number]] for end in (self._schedule.src, self._schedule.dst))
-        plane = 0 if self._is_spread else self._plane_between(a, b)
-        src, dst = (a, plane), (b, plane)
-        between = self._ways_from(self._leaf[src])[self._leaf[dst]]
-        return self._takes(
-            self._schedule.size[number], self._cable_of[src], between, self._cable_of[dst]
-        )
+        schedule, hosts = self._schedule, self._hosts
+        a, b = hosts[schedule.src[number]], hosts[schedule.dst[number]]
+        plane = self._plane_between(a, b) if self._has_planes else 0
+        return self._takes(schedule.size[number], self._kind_of[a, plane], self._kind_of[b, plane])
+
+    def _between(self, size: int, src: int, dst: int) -> float:
+        (leaf, first), (other, last) = self._kinds[src], self._kinds[dst]
+        return self._crossing(size, first, self._ways_from(leaf)[other], last)
 
     def _quickest(
         self, size: int, first: LinkSpec, between: frozenset[Way], last: LinkSpec

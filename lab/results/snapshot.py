@@ -93,7 +93,7 @@ class Looker:
         now = {note.link: note for note in notes}
         links = {}
         for name, rate in self.rates.items():
-            before = self._before.get(name, Note(0, name, 0, 0, 0, 0, 0))
+            before = self._before.get(name) or Note(0, name, 0, 0, 0, 0, 0)
             note = now.get(name) or before
             if note is before and before.queue_bytes:
                 note = before._replace(queue_bytes=0)
@@ -107,8 +107,9 @@ class Looker:
                 note.marked,
                 note.dropped,
             )
-            news += self._firsts(time_ns, note)
-            self._before[name] = note
+            if note is not before:
+                news += self._firsts(time_ns, note)
+                self._before[name] = note
         self._at_ns = time_ns
         news.sort(key=lambda event: event.time_ns)
         return Snapshot(time_ns, links, messages, tuple(news), dead, is_last)

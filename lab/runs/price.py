@@ -27,6 +27,7 @@ from traffic.collectives import NEVER, Spec, Timeline
 from traffic.jobs import MixSpec
 from traffic.patterns import FlowsSpec, NorthSouthSpec, StorageSpec
 
+ASKED = Question.COSTS, Question.SUFFERS, Question.WAITS  # what one of these may be the answer to
 _MOST_NAMED = 3
 
 

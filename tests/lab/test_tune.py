@@ -74,12 +74,14 @@ def test_a_lever_of_no_key_is_refused_with_the_nearest() -> None:
 
 
 def test_what_is_shown_is_what_the_command_would_give(tuned: Tuning) -> None:
-    told = tuned.tried({"pfc.enabled": "false", "transport.timeout": "5", "pfc.headroom": ""})
+    settings = {"pfc.enabled": "false", "transport.timeout": "5", "pfc.headroom": ""}
+    told = tuned.tried(settings)
     words = shlex.split(told["command"])
     assert words[:5] == ["closlab", "run", "incast", "--engine", "sim"]
     changes = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
     run = closlab.run(catalogue.load("incast", tuple(changes)))
-    assert told["verdict"] == run.verdict
+    assert told["verdict"] is None  # another run tells what it cost
+    assert tuned.price(settings)["verdict"] == run.verdict
     assert told["frames"][-1]["t"] == run.result.duration_ns
     counts = [frame["m"][:2] for frame in told["frames"] if "m" in frame]
     assert counts[-1] == [7, run.result.flows.completed]
@@ -90,9 +92,12 @@ def test_what_is_shown_is_what_the_command_would_give(tuned: Tuning) -> None:
 
 
 def test_what_is_the_same_is_told_as_that(tuned: Tuning) -> None:
-    told = tuned.tried({"pfc.response_ns": "4us"})
+    settings = {"pfc.response_ns": "4us"}
+    told = tuned.tried(settings)
     assert (told["figures"], told["change"]) == ([], "")
-    assert told["verdict"] == tuned.offer()["verdict"]
+    assert tuned.price(settings)["verdict"] == tuned.offer()["verdict"]
+    with pytest.raises(Overtaken, match="something else"):
+        tuned.price({})
 
 
 def test_the_latest_is_answered_and_a_long_one_can_be_stopped(tuned: Tuning) -> None:
@@ -120,8 +125,8 @@ def test_what_is_nonsense_is_told_with_its_place_and_changes_nothing() -> None:
     with page("tune", "incast", "--set", "traffic.bytes=100KB") as shown:
         own = {"X_Closlab_Token": shown.token}
 
-        def ask(settings: object) -> tuple[int, dict[str, str]]:
-            status, text = shown.ask("/tune", json.dumps({"set": settings}), **own)
+        def ask(settings: object, what: str = "set") -> tuple[int, dict[str, str]]:
+            status, text = shown.ask("/tune", json.dumps({what: settings}), **own)
             return status, json.loads(text)
 
         assert shown.ask("/tune", json.dumps({"set": {}}))[0] == 403
@@ -139,10 +144,13 @@ def test_what_is_nonsense_is_told_with_its_place_and_changes_nothing() -> None:
             status, told = ask(settings)
             assert status == 400, (settings, told)
             assert named in told["error"], (settings, told)
-        for said in ("", "[]", "{", '{"set": 1}', "[" * 10_000, "\0"):
+        for said in ("", "[]", "{", '{"set": 1}', '{"price": []}', "[" * 10_000, "\0"):
             assert shown.ask("/tune", said, **own) == (200, "{}"), said[:20]
         assert shown.ask("/tune", "x" * 20_000, **own)[0] == 413
         status, told = ask({"pfc.enabled": "false"})
+        assert (status, told["verdict"]) == (200, None)
+        assert ask({"pfc.enabled": "true"}, "price")[0] == 400  # which nobody tried
+        status, told = ask({"pfc.enabled": "false"}, "price")
         assert status == 200
         assert told["verdict"]
 
@@ -158,6 +166,7 @@ def test_a_turn_is_seen_over_what_was_before_and_undone(chromium: Browser) -> No
         tab.js("(e => { e.value = 'spray'; e.onchange(); })($('lever-lb.policy-easy'))")
         tab.until(DONE)
         assert tab.js(CHANGE).startswith("It took")
+        assert "7 hosts wrote to h1 at once" in tab.js(NOW)
         assert tab.js("charts[0].series.length") == 3  # what was before, dashed
         assert tab.js("charts[0].data[2].some((kb) => kb > 100)")
         assert "--set lb.policy=spray" in tab.js("$('command').textContent")

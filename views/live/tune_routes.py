@@ -31,7 +31,10 @@ class Tuner(Protocol):
         """Any of these. Raises a LabError."""
 
     def tried(self, settings: dict[str, str]) -> dict[str, Any]:
-        """What becomes of it with these. Raises a LabError."""
+        """What becomes of it with these; its verdict may not be known yet. Raises a LabError."""
+
+    def price(self, settings: dict[str, str]) -> dict[str, Any]:
+        """The verdict of what was tried last, which was with these. Raises a LabError."""
 
     def stop(self) -> None:
         """End what is being tried."""
@@ -53,11 +56,13 @@ def routes(tuner: Tuner, said: Said) -> list[Route]:
         heard = await said(request, _BYTES)
         if isinstance(heard, Response):
             return heard
-        settings = _settings(heard)
-        if settings is None:
+        wanted = _wanted(heard)
+        if wanted is None:
             tuner.stop()
             return JSONResponse({})
-        trying = asyncio.create_task(asyncio.to_thread(tuner.tried, settings))
+        settings, what = wanted
+        answer = tuner.price if what == "price" else tuner.tried
+        trying = asyncio.create_task(asyncio.to_thread(answer, settings))
         while not (await asyncio.wait([trying], timeout=_GONE_S))[0]:
             if await request.is_disconnected():
                 tuner.stop()
@@ -74,13 +79,15 @@ def told_in_a_line(error: LabError) -> str:
     return " ".join(filter(None, (error.message, error.cure)))
 
 
-def _settings(said: bytes) -> dict[str, str] | None:
-    """What a page wants to have tried; nothing: it wants what is tried to end."""
+def _wanted(said: bytes) -> tuple[dict[str, str], str] | None:
+    """The settings that a page wants to have tried, or told the price of; nothing: it wants what
+    is tried to end."""
     try:
         told = json.loads(said)
     except (ValueError, RecursionError):
         return None
-    wanted = told.get("set") if isinstance(told, dict) else None
-    if not isinstance(wanted, dict):
-        return None
-    return {str(key): str(value) for key, value in wanted.items()}
+    for what in ("set", "price"):
+        wanted = told.get(what) if isinstance(told, dict) else None
+        if isinstance(wanted, dict):
+            return {str(key): str(value) for key, value in wanted.items()}, what
+    return None

@@ -1,7 +1,8 @@
 """A scenario whose keys are turned: simulated anew with every change, and told beside what it was.
 
-settings ──► scenario ──► run in the simulator ──► verdict, what changed, snapshots, levers
-                                                   beside those of the run it began with
+settings ──► scenario ──► run in the simulator ──► what changed, snapshots, levers
+                                │                  beside those of the run it began with
+                                └─► the same without what is asked about ──► verdict
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import shlex
 import shutil
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from lab.errors import LabError
 from lab.progress import Told, until
 from lab.results.cautions import cautions
 from lab.results.outcome import Outcome
-from lab.runs.run import INTERRUPTED, check, code_of, concluded, simulate
+from lab.runs.price import ASKED, cost
+from lab.runs.run import INTERRUPTED, assembled, check, code_of, simulate
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.levers import lever, levers, offered
@@ -34,13 +37,29 @@ from views.report.words import changed
 Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 
 _SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart,
-_CELLS = 24_000  # or as many as are told in a third of a second: directions in all of them
+_CELLS = 12_000  # or as many as are told in a tenth of a second: directions in all of them
 _MOST_SETTINGS = 64
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
 
 class Overtaken(LabError):  # noqa: N818  (nothing went wrong)
     """Somebody stopped it, or turned something else meanwhile."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A run, and what it takes to find out what something in it cost."""
+
+    settings: Settings
+    run: KeptRun
+    experiment: Experiment
+    outcome: Outcome
+    stop: threading.Event  # set: nobody wants to know any more
+
+    @property
+    def asks_price(self) -> bool:
+        """Whether its verdict may have to wait for another run."""
+        return self.experiment.scenario.question in ASKED and not self.outcome.ended
 
 
 @dataclass
@@ -51,6 +70,7 @@ class Tuning:
     changes: tuple[str, ...]  # it began with
     space: Path  # for the runs
     first: KeptRun = field(init=False)
+    _latest: _Made = field(init=False)
     _count: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
@@ -58,7 +78,8 @@ class Tuning:
 
     def begin(self) -> KeptRun:
         """The run with nothing turned yet."""
-        self.first = self._made(self._scenario({}), threading.Event())
+        self._latest = self._made({}, self._scenario({}), threading.Event())
+        self.first = self._priced(self._latest)
         return self.first
 
     def offer(self) -> dict[str, Any]:
@@ -88,7 +109,15 @@ class Tuning:
             self._stop.set()
             self._stop = mine
         with self._turn:
-            return self._told(self._made(scenario, mine), settings)
+            self._latest = self._made(settings, scenario, mine)
+            return self._told(self._latest)
+
+    def price(self, settings: Settings) -> dict[str, Any]:
+        """The verdict of what was tried last: another run may be what it takes."""
+        with self._turn:
+            if self._latest.settings != settings:
+                raise Overtaken("something else was tried meanwhile")
+            return {"verdict": verdict(self._priced(self._latest))}
 
     # --- how it is done --------------------------------------------------------------------------
 
@@ -97,41 +126,57 @@ class Tuning:
             raise LabError(f"{len(settings)} settings are more than {_MOST_SETTINGS}")
         return catalogue.load(self.name, (*self.changes, *_words(settings)))
 
-    def _made(self, scenario: Scenario, stop: threading.Event) -> KeptRun:
+    def _made(self, settings: Settings, scenario: Scenario, stop: threading.Event) -> _Made:
+        made: list[_Made] = []
+        with self._room() as options:
+
+            def conclude(experiment: Experiment, outcome: Outcome) -> int:
+                result = assembled(experiment, outcome, options)
+                run = unkept(experiment, result, outcome)
+                made.append(_Made(settings, run, experiment, outcome, stop))
+                return code_of(result)
+
+            code = simulate(scenario, options, Told(until(stop, None)), conclude)
+        if code == INTERRUPTED and stop.is_set():
+            raise Overtaken("it was stopped")
+        return made[0]
+
+    def _priced(self, made: _Made) -> KeptRun:
+        """The same run, with what its scenario asks the price of."""
+        if not made.asks_price:
+            return made.run
+        with self._room() as options:
+            found = cost(made.experiment, made.outcome, options, Told(until(made.stop, None)))
+        if made.stop.is_set():
+            raise Overtaken("it was stopped")
+        return replace(made.run, result=made.run.result.model_copy(update={"cost": found}))
+
+    @contextmanager
+    def _room(self) -> Iterator[RunOptions]:
+        """For one run, of which nothing is left."""
         self._count += 1
         folder = self.space / str(self._count)
         folder.mkdir()
         options = RunOptions(folder, "sim", hurry=True, threads=threads_here())
         check(options)
-        made: list[KeptRun] = []
-        stages = Told(until(stop, None))
-
-        def conclude(experiment: Experiment, outcome: Outcome) -> int:
-            result = concluded(experiment, outcome, options, stages)
-            made.append(unkept(experiment, result, outcome))
-            return code_of(result)
-
         try:
-            code = simulate(scenario, options, stages, conclude)
+            yield options
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        if code == INTERRUPTED and stop.is_set():
-            raise Overtaken("it was stopped")
-        return made[0]
 
-    def _told(self, run: KeptRun, settings: Settings) -> dict[str, Any]:
-        result, before = run.result, self.first.result
+    def _told(self, made: _Made) -> dict[str, Any]:
+        run, before = made.run, self.first.result
         figures = [
-            [figure.name, figure.told(before), figure.told(result)]
+            [figure.name, figure.told(before), figure.told(run.result)]
             for figure in FIGURES
-            if _differ(figure.of(before), figure.of(result))
+            if _differ(figure.of(before), figure.of(run.result))
         ]
         return {
-            "verdict": verdict(run),
+            "verdict": None if made.asks_price else verdict(run),  # which `price` tells
             "change": changed(self.first, run) if figures else "",
             "figures": figures,
-            "cautions": [*remarks(result.scenario), *cautions(result)],
-            "command": self._command(settings),
+            "cautions": [*remarks(run.result.scenario), *cautions(run.result)],
+            "command": self._command(made.settings),
             **film(run, min(_SNAPSHOTS, _CELLS // (2 * len(run.fabric.links)))),
         }
 

@@ -9,9 +9,10 @@ plane itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol, Self
+from weakref import WeakKeyDictionary
 
 import finsy as fy
 from finsy.p4entity import decode_entity, encode_entities, encode_updates
@@ -38,6 +39,19 @@ from topologies import Node
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
 
 
+_MOST_TAKEN_IN = 20_000  # entities that are remembered from run to run
+
+
+@dataclass
+class _TakenIn:
+    """What all switches of a program are told, as they take it in: the same in every run."""
+
+    program: bytes  # its JSON
+    names: dict[Entity, Entity] = field(default_factory=dict)  # as switches name everything
+    prepared: dict[Entity, Prepared | None] = field(default_factory=dict)
+    changed: dict[Entity, Prepared] = field(default_factory=dict)  # where one of its key stands
+
+
 class SimulatedSwitches:
     """A switch for each node, all running one program, and what a controller may ask of them."""
 
@@ -57,11 +71,9 @@ class SimulatedSwitches:
         self._installed: dict[Node, SwitchPlan] = {}
         self._before: dict[Node, SwitchCounts] = {}  # of switches that started again
         self._pipeline: Pipeline | None = None
-        self._names: dict[Entity, Entity] = {}
-        self._known: dict[Entity, Prepared | None] = {}
-        self._changed: dict[Entity, Prepared] = {}
         self._since: dict[Node, dict[object, Entity]] = {}  # what was changed meanwhile
         text = program.json.read_bytes()
+        self._taken_in = _taken_in(self._schema, text)
         bytearray(2 * len(text))  # or no memory is told here: protobuf does not look what it got
         config = p4r.ForwardingPipelineConfig(p4info=self._schema.p4info, p4_device_config=text)
         try:
@@ -109,11 +121,11 @@ class SimulatedSwitches:
 
     def _changing(self, entity: Entity, entities: Entities) -> Prepared:
         """An entry as all switches take it in that have one of its key."""
-        found = self._changed.get(entity)
+        found = self._taken_in.changed.get(entity)
         if found is None:
             prepared = self._prepared(self._named(entity), entities)
             assert prepared is not None  # of the fabric program's own tables
-            found = self._changed[entity] = entities.changing(prepared)
+            found = self._taken_in.changed[entity] = entities.changing(prepared)
         return found
 
     def _present(self, node: Node) -> SwitchPlan:
@@ -149,20 +161,21 @@ class SimulatedSwitches:
 
     def _named(self, entity: Entity) -> Entity:
         """An entity with every name as switches tell it."""
-        found = self._names.get(entity)
+        found = self._taken_in.names.get(entity)
         if found is None:
             (found,) = canonical((entity,), self._schema)
-            self._names[entity] = found
+            self._taken_in.names[entity] = found
         return found
 
     def _prepared(self, entity: Entity, entities: Entities) -> Prepared | None:
         """An entry as all switches take it in: most of what one is told many are."""
-        if entity not in self._known:
-            self._known[entity] = None
+        known = self._taken_in.prepared
+        if entity not in known:
+            known[entity] = None
             if isinstance(entity, TableEntry):
                 (update,) = self._encoded(writes_of(changes((), (entity,))))
-                self._known[entity] = entities.prepare(update)
-        return self._known[entity]
+                known[entity] = entities.prepare(update)
+        return known[entity]
 
     def _encoded(self, words: Iterable[Any]) -> list[p4r.Update]:
         encoded = encode_updates(words, self._schema)
@@ -240,6 +253,17 @@ class SimulatedSwitches:
 @lru_cache(maxsize=4)  # who runs many scenarios runs them with one program
 def _schema_of(p4info: str) -> fy.P4Schema:
     return fy.P4Schema(p4info_of(p4info))
+
+
+_latest: WeakKeyDictionary[fy.P4Schema, _TakenIn] = WeakKeyDictionary()
+
+
+def _taken_in(schema: fy.P4Schema, program: bytes) -> _TakenIn:
+    """What is known of a program from the run before, unless that is too much to keep."""
+    found = _latest.get(schema)
+    if found is None or found.program != program or len(found.names) > _MOST_TAKEN_IN:
+        found = _latest[schema] = _TakenIn(program)
+    return found
 
 
 def read(plane: Dataplane, ports: Collection[int], now: int) -> Reading:

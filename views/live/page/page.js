@@ -607,14 +607,17 @@ async function again() {
 
 // A fabric that the page has not shown yet.
 function stage(found) {
+  const isDrawn = scene && ["drawing", "directions", "moving", "cables"].every((what) => String(scene[what]) === String(found[what]));
   scene = found;
   size = scene.directions.length;
   document.title = `${scene.name} · closlab`;
   $("name").textContent = scene.name;
   $("engine").textContent = { sim: "in the simulator", mininet: "on Mininet" }[scene.engine] + (scene.replay ? ", kept" : "");
   $("about").textContent = scene.about;
-  draw();
-  $("add").replaceChildren(new Option("add a direction…", ""), ...scene.directions.map((name, d) => new Option(name, d)));
+  if (!isDrawn) {
+    draw();
+    $("add").replaceChildren(new Option("add a direction…", ""), ...scene.directions.map((name, d) => new Option(name, d)));
+  }
   guide();
 }
 

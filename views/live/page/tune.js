@@ -55,32 +55,49 @@ function apply(wanted) {
 
 async function simulate() {
   const mine = ++asked, began = performance.now();
-  const clockwork = setInterval(() => { $("tuned").textContent = `simulating, ${((performance.now() - began) / 1000).toFixed(0)} s`; }, 1000);
+  let what = "simulating";
+  const clockwork = setInterval(() => { $("tuned").textContent = `${what}, ${((performance.now() - began) / 1000).toFixed(0)} s`; }, 1000);
   $("halt-tune").hidden = false;
   report("simulating");
-  let told;
-  try {
-    const answer = await fetch("/tune", { method: "POST", headers: { "X-Closlab-Token": token }, body: JSON.stringify({ set: settings }) });
-    told = await answer.json();
-  } catch {
-    told = { error: "nobody answers: is closlab tune still running?" };
+  const took = () => ((performance.now() - began) / 1000).toFixed(1);
+  let told = await asking({ set: settings });
+  const isLatest = () => mine === asked;
+  if (isLatest() && !told.error) {
+    past ??= { directions: scene.directions, frames: frames.slice() };
+    tell(told);
+    if (told.verdict === null) {  // it is known when the same was simulated without what it asks about
+      report(what = `shown after ${took()} s, what it cost is being simulated`);
+      told = await asking({ price: settings });
+      if (isLatest()) judge(told.verdict ?? "What it cost was not simulated.");
+    }
   }
   clearInterval(clockwork);
-  if (mine !== asked) return;
+  if (!isLatest()) return;
   $("halt-tune").hidden = true;
-  if (told.error) { report(told.error, true); return; }
-  past ??= { directions: scene.directions, frames: frames.slice() };
-  tell(told);
-  report(`simulated in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  if (told.error) report(told.error, true);
+  else report(`simulated in ${took()} s`);
+}
+
+async function asking(what) {
+  try {
+    const answer = await fetch("/tune", { method: "POST", headers: { "X-Closlab-Token": token }, body: JSON.stringify(what) });
+    return await answer.json();
+  } catch {
+    return { error: "nobody answers: is closlab tune still running?" };
+  }
+}
+
+function judge(verdict) {
+  $("now").textContent = verdict ?? "…";
+  $("was").hidden = verdict === null || verdict === first.verdict;
+  $("was").textContent = `Before: ${first.verdict}`;
 }
 
 function tell(told) {
   exchange(told.scene, told.frames);
   if (!chosen.length) toggle([fullest()]);
   command = told.command;
-  $("now").textContent = told.verdict;
-  $("was").hidden = told.verdict === first.verdict;
-  $("was").textContent = `Before: ${first.verdict}`;
+  judge(told.verdict);
   $("change").textContent = told.change;
   $("cautions").replaceChildren(...told.cautions.map((text) => named("li", { textContent: text })));
   $("command").textContent = command;
