@@ -195,7 +195,7 @@ def _needs(content: Section) -> list[list[int]]:
 def _roomy(content: Section, **keys: Any) -> list[SwitchSite]:
     """The switches, if they had all the memory there can be."""
     buffer = content["buffer"] | keys | {"bytes": "4GB"}
-    scenario = catalogue.made(content | {"buffer": buffer})
+    scenario = Scenario.model_validate(content | {"buffer": buffer})
     fabric = scenario.fabric()
     told = controller_settings(scenario, fabric)
     return [SwitchSite(fabric, node, told) for node in fabric.switches]
