@@ -71,7 +71,10 @@ def test_a_straggler_costs_what_all_wait_for_it(tmp_path: Path) -> None:
     assert cost.took_ns == _lasted_ns(run) > cost.without_ns == _lasted_ns(without)
 
 
-@pytest.mark.parametrize("seed", range(12))
+BY_NIGHT = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60))
+
+
+@pytest.mark.parametrize("seed", [*range(5), *BY_NIGHT])
 def test_of_any_run_that_asks(seed: int, tmp_path: Path) -> None:
     """Faults, losses and slow links by lot: without them it is what the same scenario gives."""
     scenario = drawn(9_300_000 + seed, tmp_path).scenario

@@ -105,7 +105,7 @@ def test_a_changed_program_without_a_compiler_is_told_both_cures(user: Installat
     assert not (user.home / "mine").exists()
 
 
-@pytest.mark.parametrize("by", ["this machine's", "ziglang"])
+@pytest.mark.parametrize("by", ["this machine's", pytest.param("ziglang", marks=pytest.mark.slow)])
 def test_a_changed_program_is_linked_to_the_run_time_that_came(user: Installation, by: str) -> None:
     words = ("run", "hello", "--engine", "sim", "--p4", str(changed(user.home)), "--out", "mine")
     told = {"PATH": os.environ["PATH"]} if by != "ziglang" else {}

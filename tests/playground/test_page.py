@@ -197,14 +197,14 @@ def test_an_error_is_shown_where_it_is(chromium: Browser, address: str) -> None:
 
 
 def test_a_run_is_played_back_and_compared(chromium: Browser, address: str) -> None:
-    tab = opened(chromium, address, scenario="incast")
+    tab = opened(chromium, address, scenario="incast", set=["traffic.bytes=500KB"])
     first = ran(tab)
     assert tab.js("document.querySelector('#compare').hidden")
     shown = "document.querySelector('#report').srcdoc"
     tab.click("#replay")
     tab.until(f"{shown}.includes('id=\"held\"') || {_FAILED}", _LOADS_S)
     assert said(tab) == first
-    tab.js("document.querySelector('#changes').value = 'pfc.enabled=false'; 1")
+    tab.js("document.querySelector('#changes').value = 'traffic.bytes=300KB'; 1")
     second = ran(tab, 2)
     assert first in tab.js("document.querySelector('#before').textContent") and first != second
     tab.click("#compare")

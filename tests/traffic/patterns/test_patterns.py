@@ -190,7 +190,7 @@ def test_poisson_offers_what_it_is_asked_for_and_one_run_as_much_more_or_less_as
 ) -> None:
     """Flows that come at random are a compound Poisson sum: its mean and variance are known."""
     hosts, load, rate, seeds = 8, 0.5, 100.0, range(1000, 1120)
-    most = 2000  # flows: of small ones come very many
+    most = 600  # flows: of small ones come very many
     duration = round(min(600_000, most * power_mean(name, 1) * 8 / (load * hosts * rate)))
     asked = load * hosts * rate * duration / 8  # bytes
     flows = asked / power_mean(name, 1)
