@@ -4,6 +4,7 @@ import json
 import random
 import shlex
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,6 +120,29 @@ def test_the_latest_is_answered_and_a_long_one_can_be_stopped(tuned: Tuning) -> 
         waiting.join()
         assert isinstance(became.pop(), Overtaken)
         assert not [*tuned.space.iterdir()]
+
+
+def test_what_lasts_is_shown_as_far_as_it_is(
+    tuned: Tuning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = {"traffic.bytes": "200MB"}
+    began = time.monotonic()
+    whole = tuned.tried(long, whole=True)
+    took_s = time.monotonic() - began
+    assert whole["whole"]
+    for share in (0.4, 0.3, 0.5, 0.2, 0.1, 0.6, 0.4, 0.3):  # not before it begins, nor as it ends
+        monkeypatch.setattr("views.live.tuning._SOON_S", share * took_s)
+        part = tuned.tried(long)
+        if not part["whole"]:
+            break
+    assert (part["whole"], part["verdict"], part["figures"], part["change"]) == (
+        False,
+        None,
+        [],
+        "",
+    )
+    assert 0 < part["frames"][-1]["t"] < whole["frames"][-1]["t"]
+    assert not [*tuned.space.iterdir()]
 
 
 def test_what_is_nonsense_is_told_with_its_place_and_changes_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.errors import LabError
@@ -30,8 +31,9 @@ class Tuner(Protocol):
     def lever(self, key: str) -> dict[str, Any]:
         """Any of these. Raises a LabError."""
 
-    def tried(self, settings: dict[str, str]) -> dict[str, Any]:
-        """What becomes of it with these; its verdict may not be known yet. Raises a LabError."""
+    def tried(self, settings: dict[str, str], *, whole: bool = False) -> dict[str, Any]:
+        """What becomes of it with these, or how far it came soon; its verdict may not be known yet.
+        Raises a LabError."""
 
     def price(self, settings: dict[str, str]) -> dict[str, Any]:
         """The verdict of what was tried last, which was with these. Raises a LabError."""
@@ -60,9 +62,13 @@ def routes(tuner: Tuner, said: Said) -> list[Route]:
         if wanted is None:
             tuner.stop()
             return JSONResponse({})
-        settings, what = wanted
-        answer = tuner.price if what == "price" else tuner.tried
-        trying = asyncio.create_task(asyncio.to_thread(answer, settings))
+        what, settings = wanted
+        answers: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
+            "set": tuner.tried,
+            "whole": partial(tuner.tried, whole=True),
+            "price": tuner.price,
+        }
+        trying = asyncio.create_task(asyncio.to_thread(answers[what], settings))
         while not (await asyncio.wait([trying], timeout=_GONE_S))[0]:
             if await request.is_disconnected():
                 tuner.stop()
@@ -79,15 +85,14 @@ def told_in_a_line(error: LabError) -> str:
     return " ".join(filter(None, (error.message, error.cure)))
 
 
-def _wanted(said: bytes) -> tuple[dict[str, str], str] | None:
-    """The settings that a page wants to have tried, or told the price of; nothing: it wants what
-    is tried to end."""
+def _wanted(said: bytes) -> tuple[str, dict[str, str]] | None:
+    """What a page wants to know of some settings; nothing: it wants what is tried to end."""
     try:
         told = json.loads(said)
     except (ValueError, RecursionError):
         return None
-    for what in ("set", "price"):
+    for what in ("set", "whole", "price"):
         wanted = told.get(what) if isinstance(told, dict) else None
         if isinstance(wanted, dict):
-            return {str(key): str(value) for key, value in wanted.items()}, what
+            return what, {str(key): str(value) for key, value in wanted.items()}
     return None

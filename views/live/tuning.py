@@ -21,9 +21,9 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
 from lab.progress import Told, until
 from lab.results.cautions import cautions
-from lab.results.outcome import Outcome
+from lab.results.outcome import INTERRUPTION, Outcome
 from lab.runs.price import ASKED, cost
-from lab.runs.run import INTERRUPTED, assembled, check, code_of, simulate
+from lab.runs.run import assembled, check, code_of, simulate
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.levers import lever, levers, offered
@@ -39,6 +39,7 @@ Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 _SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart,
 _CELLS = 12_000  # or as many as are told in a tenth of a second: directions in all of them
 _MOST_SETTINGS = 64
+_SOON_S = 0.3  # after which a run that lasts is shown as far as it is
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
 
@@ -46,15 +47,33 @@ class Overtaken(LabError):  # noqa: N818  (nothing went wrong)
     """Somebody stopped it, or turned something else meanwhile."""
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A run, and what it takes to find out what something in it cost."""
+@dataclass
+class _Asked:
+    """That somebody wants to know what becomes of some settings."""
 
     settings: Settings
+    end: threading.Event = field(default_factory=threading.Event)  # of what is simulated
+    is_wanted: bool = True
+
+    def stop(self) -> None:
+        """Nobody wants to know any more."""
+        self.is_wanted = False
+        self.end.set()
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A run, or how far it came, and what it takes to find out what something in it cost."""
+
+    asked: _Asked
     run: KeptRun
     experiment: Experiment
     outcome: Outcome
-    stop: threading.Event  # set: nobody wants to know any more
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it was broken off."""
+        return self.outcome.ended == INTERRUPTION
 
     @property
     def asks_price(self) -> bool:
@@ -72,13 +91,13 @@ class Tuning:
     first: KeptRun = field(init=False)
     _latest: _Made = field(init=False)
     _count: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
+    _asked: _Asked = field(default_factory=lambda: _Asked({}))  # last
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _places: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> KeptRun:
         """The run with nothing turned yet."""
-        self._latest = self._made({}, self._scenario({}), threading.Event())
+        self._latest = self._whole(self._scenario({}), self._asked)
         self.first = self._priced(self._latest)
         return self.first
 
@@ -99,23 +118,27 @@ class Tuning:
 
     def stop(self) -> None:
         """End what is simulated."""
-        self._stop.set()
+        self._asked.stop()
 
-    def tried(self, settings: Settings) -> dict[str, Any]:
-        """What becomes of it: the latest that asks is answered, who asked before is told so."""
+    def tried(self, settings: Settings, *, whole: bool = False) -> dict[str, Any]:
+        """What becomes of it: the latest that asks is answered, who asked before is told so.
+
+        Unless all of it is wanted, of what lasts it is told how far it came soon.
+        """
         scenario = self._scenario(settings)
-        mine = threading.Event()
+        mine = _Asked(settings)
         with self._places:
-            self._stop.set()
-            self._stop = mine
+            self._asked.stop()
+            self._asked = mine
         with self._turn:
-            self._latest = self._made(settings, scenario, mine)
+            found = None if whole else self._soon(scenario, mine)
+            self._latest = found or self._whole(scenario, mine)
             return self._told(self._latest)
 
     def price(self, settings: Settings) -> dict[str, Any]:
         """The verdict of what was tried last: another run may be what it takes."""
         with self._turn:
-            if self._latest.settings != settings:
+            if self._latest.asked.settings != settings:
                 raise Overtaken("something else was tried meanwhile")
             return {"verdict": verdict(self._priced(self._latest))}
 
@@ -126,28 +149,47 @@ class Tuning:
             raise LabError(f"{len(settings)} settings are more than {_MOST_SETTINGS}")
         return catalogue.load(self.name, (*self.changes, *_words(settings)))
 
-    def _made(self, settings: Settings, scenario: Scenario, stop: threading.Event) -> _Made:
+    def _soon(self, scenario: Scenario, asked: _Asked) -> _Made | None:
+        """A run as far as it is by then; nothing if it has not begun."""
+        timer = threading.Timer(_SOON_S, asked.end.set)
+        timer.start()
+        try:
+            return self._made(scenario, asked)
+        finally:
+            timer.cancel()
+            timer.join()
+            if asked.is_wanted:
+                asked.end.clear()
+
+    def _whole(self, scenario: Scenario, asked: _Asked) -> _Made:
+        found = self._made(scenario, asked)
+        if found is None or found.is_part:
+            raise Overtaken("it was stopped")
+        return found
+
+    def _made(self, scenario: Scenario, asked: _Asked) -> _Made | None:
+        """A run, until somebody ends it."""
         made: list[_Made] = []
         with self._room() as options:
 
             def conclude(experiment: Experiment, outcome: Outcome) -> int:
                 result = assembled(experiment, outcome, options)
-                run = unkept(experiment, result, outcome)
-                made.append(_Made(settings, run, experiment, outcome, stop))
+                made.append(_Made(asked, unkept(experiment, result, outcome), experiment, outcome))
                 return code_of(result)
 
-            code = simulate(scenario, options, Told(until(stop, None)), conclude)
-        if code == INTERRUPTED and stop.is_set():
+            simulate(scenario, options, Told(until(asked.end, None)), conclude)
+        if not asked.is_wanted:
             raise Overtaken("it was stopped")
-        return made[0]
+        return made[0] if made else None
 
     def _priced(self, made: _Made) -> KeptRun:
         """The same run, with what its scenario asks the price of."""
         if not made.asks_price:
             return made.run
         with self._room() as options:
-            found = cost(made.experiment, made.outcome, options, Told(until(made.stop, None)))
-        if made.stop.is_set():
+            told = Told(until(made.asked.end, None))
+            found = cost(made.experiment, made.outcome, options, told)
+        if not made.asked.is_wanted:
             raise Overtaken("it was stopped")
         return replace(made.run, result=made.run.result.model_copy(update={"cost": found}))
 
@@ -168,15 +210,20 @@ class Tuning:
         run, before = made.run, self.first.result
         figures = [
             [figure.name, figure.told(before), figure.told(run.result)]
-            for figure in FIGURES
+            for figure in (() if made.is_part else FIGURES)
             if _differ(figure.of(before), figure.of(run.result))
         ]
+        is_pending = made.is_part or made.asks_price
         return {
-            "verdict": None if made.asks_price else verdict(run),  # which `price` tells
+            "whole": not made.is_part,
+            "verdict": None if is_pending else verdict(run),  # which `price` tells
             "change": changed(self.first, run) if figures else "",
             "figures": figures,
-            "cautions": [*remarks(run.result.scenario), *cautions(run.result)],
-            "command": self._command(made.settings),
+            "cautions": [
+                *remarks(run.result.scenario),
+                *(() if made.is_part else cautions(run.result)),
+            ],
+            "command": self._command(made.asked.settings),
             **film(run, min(_SNAPSHOTS, _CELLS // (2 * len(run.fabric.links)))),
         }
 

@@ -101,11 +101,14 @@ def _ordered(rows: Iterable[Row], hosts: Container[str]) -> list[Row]:
 def _cause(row: Row, candidates: Iterable[Row]) -> str:
     """Of the directions from the switch that a row leads to, and that stood still when the row had
     to: the one that was told so last."""
+    if not row.told:
+        return ""
+    first_ns = row.first_ns
     earlier = [
         (begin, each.name)
         for each in candidates
         for begin, end in told_spans(each, float("inf"))
-        if begin < row.first_ns <= end and row.told and _stood_at(each, row.first_ns)
+        if begin < first_ns <= end and _stood_at(each, first_ns)
     ]
     return max(earlier)[1] if earlier else ""
 

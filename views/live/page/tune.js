@@ -60,10 +60,14 @@ async function simulate() {
   $("halt-tune").hidden = false;
   report("simulating");
   const took = () => ((performance.now() - began) / 1000).toFixed(1);
-  let told = await asking({ set: settings });
   const isLatest = () => mine === asked;
+  let told = await asking({ set: settings });
+  if (isLatest() && told.whole === false) {
+    tell(told);
+    report(what = `the first ${clock(frames[frames.length - 1].t)} of it, all of it is being simulated`);
+    told = await asking({ whole: settings });
+  }
   if (isLatest() && !told.error) {
-    past ??= { directions: scene.directions, frames: frames.slice() };
     tell(told);
     if (told.verdict === null) {  // it is known when the same was simulated without what it asks about
       report(what = `shown after ${took()} s, what it cost is being simulated`);
@@ -94,6 +98,7 @@ function judge(verdict) {
 }
 
 function tell(told) {
+  past ??= { directions: scene.directions, frames: frames.slice() };
   exchange(told.scene, told.frames);
   if (!chosen.length) toggle([fullest()]);
   command = told.command;
