@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from compiler.diagnostics import Diagnostic, Diagnostics
@@ -61,7 +62,8 @@ class RunawayError(Exception):
     """Macros expand beyond a bound; the message says which."""
 
 
-def _content(path: Path) -> str:
+def content_of(path: Path) -> str:
+    """A program's file as text; `FileError` says why there is none."""
     return read_bytes(path, MAX_OUTPUT).decode("utf-8-sig", "replace")
 
 
@@ -73,6 +75,8 @@ class Preprocessor:
     include_dirs: tuple[Path, ...] = ()
     only_beside: bool = False
     macros: dict[str, Macro] = field(default_factory=dict)
+    read: Callable[[Path], str] = content_of  # an editor's files are not yet what is on the disk
+    _with_arguments: set[str] = field(default_factory=set)  # the macros that take some
     _out: list[str] = field(default_factory=list)
     _lines: list[Line] = field(default_factory=list)
     _size: int = 0
@@ -92,7 +96,7 @@ class Preprocessor:
             allowed = (path.parent, *self.include_dirs, INCLUDE_DIR)
             self._within = tuple(place.resolve() for place in allowed)
         try:
-            content = _content(path)
+            content = self.read(path)
         except FileError as error:
             self._error("cannot-read", None, str(error), "check the path")
             content = ""
@@ -126,9 +130,8 @@ class Preprocessor:
         """A line of output for each line of the file, so that numbers stay true: empty for what is
         a directive, left out, or was joined to the line before."""
         stack: list[_Branch] = []
-        written = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        lines = spliced(written)
-        blank = blank_comments("\n".join(lines)).split("\n")
+        is_short = len(content) < _MOST_REMEMBERED
+        written, lines, blank = (_remembered if is_short else _lines_of)(content)
         index = shift = 0
         while index < len(lines):
             original, text, number = lines[index], blank[index], index + 1 + shift
@@ -172,10 +175,8 @@ class Preprocessor:
     def _gather_call(self, text: str, blank: list[str], index: int) -> tuple[int, str]:
         """Join following lines while a function-like macro's arguments are still open."""
         after = index + 1
-        if not any(m.params is not None for m in self.macros.values()):
-            return after, text
-        names = {n for n, m in self.macros.items() if m.params is not None}
-        if not any(word in names for word in _NAME.findall(text)):
+        is_open = text.count("(") > text.count(")")
+        if not is_open or self._with_arguments.isdisjoint(_NAME.findall(text)):
             return after, text
         while text.count("(") > text.count(")") and after < len(blank) and after - index < 200:
             if blank[after].lstrip().startswith("#"):
@@ -203,7 +204,9 @@ class Preprocessor:
         elif word == "define":
             self._define(rest, here)
         elif word == "undef":
-            self.macros.pop(rest.split()[0] if rest else "", None)
+            name = rest.split()[0] if rest else ""
+            self.macros.pop(name, None)
+            self._with_arguments.discard(name)
         elif word == "include":
             self._include(rest, here, path, depth)
         elif word == "error":
@@ -282,6 +285,7 @@ class Preprocessor:
                 return
             params = tuple(p.strip() for p in inside.split(",")) if inside.strip() else ()
         self.macros[name] = Macro(name, params, after.strip())
+        (self._with_arguments.discard if params is None else self._with_arguments.add)(name)
 
     def _include(self, rest: str, here: Position, path: Path, depth: int) -> None:
         """`"file"` beside this one, then as `<file>`: where -I says, then our own."""
@@ -329,7 +333,7 @@ class Preprocessor:
                         "include what is handed in with it, or what every compiler has",
                     )
                     return
-                content = _content(target)
+                content = self.read(target)
             except NoFileError:
                 continue
             except FileError as error:
@@ -482,6 +486,18 @@ def _beside(tokens: list[str]) -> list[str]:
         else:
             last, gap = (last + gap + word)[-2:], ""
     return found
+
+
+def _lines_of(content: str) -> tuple[list[str], list[str], list[str]]:
+    """A file's lines: as they are written, joined, and without comments."""
+    written = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = spliced(written)
+    return written, lines, blank_comments("\n".join(lines)).split("\n")
+
+
+# A file is included by many others, which leave out all of it but the first time.
+_remembered = lru_cache(maxsize=64)(_lines_of)
+_MOST_REMEMBERED = 1 << 18  # characters
 
 
 def spliced(written: list[str]) -> list[str]:

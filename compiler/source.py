@@ -37,8 +37,7 @@ class Position:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of preprocessed text and where it came from."""
 
     file: str

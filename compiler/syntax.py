@@ -18,6 +18,19 @@ class Node:
     span: Span
 
 
+class Word(str):
+    """A name that is no node, with the place where it was read."""
+
+    __slots__ = ("span",)
+    span: Span
+
+    def __new__(cls, text: str, span: Span) -> Word:
+        """A name that stands there."""
+        made = super().__new__(cls, text)
+        made.span = span
+        return made
+
+
 # Annotations
 
 
@@ -422,7 +435,7 @@ class StructDecl(Decl):
     """`struct`, `header` or `header_union`, told apart by `kind`."""
 
     kind: str
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     fields: tuple[Field, ...]
 
 
@@ -454,7 +467,7 @@ class Function(Decl):
     """A function, method prototype or extern function."""
 
     returns: TypeExpr
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     params: tuple[Parameter, ...]
     body: Block | None
     abstract: bool = False
@@ -465,7 +478,7 @@ class Function(Decl):
 class ExternDecl(Decl):
     """An extern object type."""
 
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     constructors: tuple[Function, ...]
     methods: tuple[Function, ...]
 
@@ -483,7 +496,7 @@ class ParserType(Decl):
     """A parser or control type without body; `kind` says which."""
 
     kind: str
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     params: tuple[Parameter, ...]
 
 
@@ -491,7 +504,7 @@ class ParserType(Decl):
 class PackageType(Decl):
     """`package P(params);`."""
 
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     params: tuple[Parameter, ...]
 
 
@@ -533,7 +546,7 @@ class ValueSet(Decl):
 class ParserDecl(Decl):
     """A parser with its body."""
 
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     params: tuple[Parameter, ...]
     constructor_params: tuple[Parameter, ...]
     locals: tuple[Statement, ...]
@@ -544,7 +557,7 @@ class ParserDecl(Decl):
 class ControlDecl(Decl):
     """A control with its body."""
 
-    type_params: tuple[str, ...]
+    type_params: tuple[Word, ...]
     params: tuple[Parameter, ...]
     constructor_params: tuple[Parameter, ...]
     locals: tuple[Statement, ...]
@@ -556,7 +569,7 @@ class KeyElement(Node):
     """`expr : match_kind;`."""
 
     expr: Expr
-    match_kind: str
+    match_kind: Word
     annotations: Annotations
 
 

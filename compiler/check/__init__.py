@@ -24,14 +24,15 @@ from compiler.check.typing import Typing
 if TYPE_CHECKING:
     from compiler import core as c
     from compiler import syntax as s
+    from compiler.check.names import Names
     from compiler.diagnostics import Diagnostics
 
 __all__ = ["check"]
 
 
-def check(program: s.Program, diagnostics: Diagnostics) -> c.Program:
-    """Type a program, reporting everything wrong with it."""
-    context = Context(diagnostics)
+def check(program: s.Program, diagnostics: Diagnostics, names: Names | None = None) -> c.Program:
+    """Type a program, reporting everything wrong with it; noting what names mean, if asked to."""
+    context = Context(diagnostics, names)
     declarations = _declarations(context)
     for declaration in program.declarations:
         declarations.top_level(declaration)

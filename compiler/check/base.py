@@ -10,8 +10,9 @@ from compiler import syntax as s
 from compiler import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from compiler.check.names import Names
     from compiler.diagnostics import Diagnostics
     from compiler.source import Span
 
@@ -117,8 +118,9 @@ class Constructs(Protocol):
 class Context:
     """Scopes, reporting, and the place where checking is."""
 
-    def __init__(self, diagnostics: Diagnostics) -> None:
+    def __init__(self, diagnostics: Diagnostics, names: Names | None = None) -> None:
         self.diagnostics = diagnostics
+        self.meanings = names
         self.scopes: list[dict[str, Entry]] = [{}]
         self.program = c.Program()
         self.error_names: dict[str, int] = {}
@@ -136,18 +138,37 @@ class Context:
         """Report a warning."""
         self.diagnostics.warning(code, span, message, cure)
 
-    def lookup(self, name: str, absolute: bool = False) -> Entry | None:
-        """The innermost entry of a name."""
-        if absolute:
-            return self.scopes[0].get(name)
-        for scope in reversed(self.scopes):
+    def lookup(self, name: str, absolute: bool = False, span: Span | None = None) -> Entry | None:
+        """The innermost entry of a name; `span` is where it stands, if it does."""
+        for scope in self.scopes[:1] if absolute else reversed(self.scopes):
             entry = scope.get(name)
             if entry is not None:
+                if self.meanings is not None and span is not None:
+                    self.meanings.mean(span, entry)
                 return entry
         return None
 
+    def note(self, span: Span, what: object) -> None:
+        """A name that stands there declares this."""
+        if self.meanings is not None:
+            self.meanings.declare(span, what)
+
+    def lead(self, span: Span, to: Span | None) -> None:
+        """A name that stands there means what is declared there."""
+        if self.meanings is not None:
+            self.meanings.lead(span, to)
+
+    def type_arguments(self, names: Sequence[s.Word], args: Sequence[t.Type]) -> dict[str, Entry]:
+        """A scope in which type parameters stand for these types."""
+        made: dict[str, Entry] = {}
+        for name, arg in zip(names, args, strict=True):
+            made[name] = Declared(arg)
+            self.note(name.span, made[name])
+        return made
+
     def declare(self, name: str, entry: Entry, span: Span) -> None:
         """Enter a name into the current scope."""
+        self.note(span, entry)
         scope = self.scopes[-1]
         if name in scope and not self._may_redeclare(scope[name], entry):
             self.error(

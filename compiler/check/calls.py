@@ -62,7 +62,7 @@ class Calls:
 
     def _call_name(self, node: s.Call, name: s.Name) -> c.Expr:
         """`f(...)`: a function, an action, or what is constructed."""
-        entry = self.context.lookup(name.name, name.absolute)
+        entry = self.context.lookup(name.name, name.absolute, name.span)
         if isinstance(entry, Overloads):
             return self._call_function(node, entry)
         if isinstance(entry, c.Action):
@@ -109,7 +109,7 @@ class Calls:
         """`x.m(...)`: by what x is, a table, block, extern, header or stack (8.18 to 8.21)."""
         name = member.name
         if isinstance(member.base, s.Name):
-            entry = self.context.lookup(member.base.name, member.base.absolute)
+            entry = self.context.lookup(member.base.name, member.base.absolute, member.base.span)
             if isinstance(entry, c.Table):
                 return self._apply_table(node, entry, member)
             if isinstance(entry, BlockEntry):
@@ -302,6 +302,7 @@ class Calls:
         method = self.choose(node, candidates)
         if method is None:
             return self.expressions.bad(node)
+        self.context.lead(member.name_span, method.decl.span if method.decl else None)
         return self._call_signature(node, method, c.ExternCall(method, type_), base)
 
     # Functions and actions
@@ -312,6 +313,7 @@ class Calls:
         method = self.choose(node, candidates)
         if method is None:
             return self.expressions.bad(node)
+        self.context.lead(node.function.span, method.decl.span if method.decl else None)
         for function in entry.functions:
             if function.signature is method:
                 return self._call_with_body(node, function)
@@ -664,6 +666,7 @@ class Calls:
                     self.context.similar(arg.name or "", [p.name for p in params]),
                 )
                 return None
+            self.context.lead(arg.span, next(p.span for p in params if p.name == arg.name))
         for param in params:
             if param.name not in by_name and not param.optional and param.default is None:
                 self.context.error(
@@ -702,7 +705,12 @@ def _accepts(params: tuple[t.Param, ...], args: tuple[s.Argument, ...]) -> bool:
 def param_of(variable: c.Variable) -> t.Param:
     """A parameter's type from its variable."""
     return t.Param(
-        variable.name, variable.direction, variable.type, variable.optional, variable.default
+        variable.name,
+        variable.direction,
+        variable.type,
+        variable.optional,
+        variable.default,
+        variable.span,
     )
 
 

@@ -17,6 +17,7 @@ from compiler.check.base import (
     Place,
 )
 from compiler.check.instantiations import known
+from compiler.check.names import Member
 from compiler.check.typing import type_key
 
 if TYPE_CHECKING:
@@ -199,6 +200,9 @@ class Declarations:
             )
         self.context.program.types.append(type_)
         self.context.declare(node.name, Declared(type_), node.span)
+        numbers = type_.members if isinstance(type_, t.SerializableEnum) else {}
+        for name, _, span, _ in node.members:
+            self.context.note(span, Member(name, node.name, type_, numbers.get(name)))
 
     def _enum_values(self, node: s.EnumDecl, base: t.Type) -> dict[str, int]:
         """7.2.1: the members' values, constants of the underlying type."""
@@ -215,6 +219,7 @@ class Declarations:
             if isinstance(number, c.Const):
                 values[name] = int(number.value)
                 self.context.scopes[-1][name] = Constant(name, number, span)
+                self.context.note(span, self.context.scopes[-1][name])
             elif number.type is not t.ANYTHING:
                 self.context.error(
                     "not-constant", span, f"the value of '{name}' is not known at compile time"
@@ -233,8 +238,9 @@ class Declarations:
                     "remove it, or rename it",
                 )
             known.setdefault(name, len(known))
+            self.context.note(span, Member(name, node.name))
 
-    def type_variables(self, names: tuple[str, ...], span: Span) -> tuple[t.TypeVar, ...]:
+    def type_variables(self, names: tuple[s.Word, ...], span: Span) -> tuple[t.TypeVar, ...]:
         """Fresh type variables, declared in the current scope."""
         self._owner += 1
         for index, name in enumerate(names):
@@ -242,9 +248,8 @@ class Declarations:
                 self.context.error(
                     "duplicate", span, f"type parameter '{name}' is declared twice", "rename one"
                 )
-        variables = tuple(t.TypeVar(name, self._owner) for name in names)
-        for variable in variables:
-            self.context.scopes[-1][variable.name] = Declared(variable)
+        variables = tuple(t.TypeVar(str(name), self._owner) for name in names)
+        self.context.scopes[-1] |= self.context.type_arguments(names, variables)
         return variables
 
     def param_types(self, nodes: tuple[s.Parameter, ...]) -> tuple[t.Param, ...]:
@@ -301,9 +306,9 @@ class Declarations:
                     node.span,
                     f"'{node.direction}' parameter '{node.name}' cannot have a default",
                 )
-            found.append(
-                t.Param(node.name, node.direction, type_, optional, node.default, node.span)
-            )
+            param = t.Param(node.name, node.direction, type_, optional, node.default, node.span)
+            self.context.note(node.span, param)
+            found.append(param)
         return tuple(found)
 
     def _check_default(self, node: s.Parameter, type_: t.Type) -> None:
@@ -347,9 +352,11 @@ class Declarations:
                     "parsers and controls go to packages, and to each other's constructors",
                 )
         self.context.scopes.pop()
-        return t.Method(
+        made = t.Method(
             node.name, variables, params, returns, node.annotations, node.abstract, node
         )
+        self.context.note(node.span, made)
+        return made
 
     def _extern(self, node: s.ExternDecl) -> None:
         """7.2.10: an extern's constructors and methods, told apart by their parameters' names."""
@@ -357,8 +364,11 @@ class Declarations:
         variables = self.type_variables(node.type_params, node.span)
         own = t.Extern(node.name, variables, (), ())
         self.context.scopes[-1][node.name] = Declared(own)
+        self.context.note(node.span, self.context.scopes[-1][node.name])
         self.context.place.declares = own
         constructors = tuple(self.method(m) for m in node.constructors)
+        for each in node.constructors:
+            self.context.lead(each.span, node.span)
         methods = tuple(self.method(m) for m in node.methods)
         for made in methods:
             if made.name == node.name and made.decl is not None:
@@ -484,10 +494,7 @@ class Declarations:
         assert node.body is not None
         self._count_version(node)
         kept, place = self.context.scopes, self.context.place
-        self.context.scopes = [
-            kept[0],
-            {name: Declared(arg) for name, arg in zip(node.type_params, args, strict=True)},
-        ]
+        self.context.scopes = [kept[0], self.context.type_arguments(node.type_params, args)]
         returns = self.typing.resolve(node.returns)
         self.context.place = Place("function", returns)
         params = self.declare_params(node.params)
@@ -613,10 +620,7 @@ class Declarations:
         node = entry.decl
         self._count_version(node)
         kept, place = self.context.scopes, self.context.place
-        self.context.scopes = [
-            kept[0],
-            {name: Declared(arg) for name, arg in zip(node.type_params, args, strict=True)},
-        ]
+        self.context.scopes = [kept[0], self.context.type_arguments(node.type_params, args)]
         params = self.declare_params(node.params)
         constructor = self.declare_params(node.constructor_params, constructor=True)
         binding: Binding = dict(zip(entry.type.type_params, args, strict=True))

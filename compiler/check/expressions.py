@@ -123,6 +123,9 @@ class Expressions:
     def _struct(self, node: s.StructExpr, expected: t.Type | None) -> c.Expr:
         """8.14: an initialiser by names; it takes its type from where it stands."""
         fields = expected.by_name if isinstance(expected, t.Struct) else {}
+        if self.context.meanings is not None:
+            named = tuple((name, span) for name, _, span in node.fields)
+            self.context.meanings.await_fields(node.span, named)
         parts: list[tuple[str, c.Expr]] = []
         seen: set[str] = set()
         for name, value, span in node.fields:
@@ -146,7 +149,7 @@ class Expressions:
 
     def _name(self, node: s.Name, _: t.Type | None) -> c.Expr:
         """6.5: what a name stands for, if that is a value."""
-        entry = self.context.lookup(node.name, node.absolute)
+        entry = self.context.lookup(node.name, node.absolute, node.span)
         if isinstance(entry, c.Variable):
             if not self.context.lvalue_depth:
                 entry.used = True
@@ -161,6 +164,8 @@ class Expressions:
             return c.ValueSetRef(node.span, t.SetType(entry.type), entry)
         if entry is None:
             if node.name in self.context.match_kinds:
+                if self.context.meanings is not None:
+                    self.context.meanings.mean_member(node.span, "match_kind", node.name)
                 return c.Const(node.span, t.MATCH_KIND, node.name)
             self.context.error(
                 "unknown-name",
@@ -211,7 +216,7 @@ class Expressions:
         if isinstance(node, s.TypeName):
             return self.typing.resolve(node.type)
         if isinstance(node, s.Name):
-            entry = self.context.lookup(node.name, node.absolute)
+            entry = self.context.lookup(node.name, node.absolute, node.span)
             if isinstance(entry, Declared):
                 return entry.type
         return None
@@ -225,6 +230,8 @@ class Expressions:
 
     def _type_member(self, node: s.Member, type_: t.Type) -> c.Expr:
         """7.1.2, 7.2.1: `error.X` and `E.X`."""
+        if self.context.meanings is not None:
+            self.context.meanings.mean_member(node.name_span, str(type_), node.name)
         if isinstance(type_, t.ErrorType):
             if node.name in self.context.error_names:
                 return c.Const(node.span, t.ERROR, node.name)
@@ -270,10 +277,13 @@ class Expressions:
         if isinstance(base, c.Aggregate):
             for name, part in base.parts:
                 if name == node.name:
+                    if isinstance(type_, t.Struct):
+                        self.context.lead(node.name_span, type_.by_name[name].span)
                     return _moved(part, node.span)
         if isinstance(type_, t.Struct):
             found = type_.by_name.get(node.name)
             if found is not None:
+                self.context.lead(node.name_span, found.span)
                 return c.Field(node.span, found.type, base, node.name)
             if node.name in (
                 "isValid",

@@ -51,7 +51,7 @@ class Instantiations:
         type_args: tuple[t.Type, ...] = ()
         entry = None
         if isinstance(type_expr, s.NamedType):
-            entry = self.context.lookup(type_expr.name)
+            entry = self.context.lookup(type_expr.name, span=type_expr.span)
             type_args = tuple(self.typing.resolve(a) for a in type_expr.args)
         call = s.Call(span, s.Name(type_expr.span, name), (), args)
         if isinstance(entry, BlockEntry):

@@ -214,6 +214,7 @@ class Statements:
                     )
                 else:
                     labels.append(action)
+                    self.context.lead(case.label.span, action.decl.span)
                 seen.add(case.label.name)
             else:
                 self.context.error("type-mismatch", case.span, "labels here are names of actions")

@@ -53,6 +53,7 @@ class States:
                     "duplicate", state.span, f"state '{state.name}' is declared twice", "rename one"
                 )
             names[state.name] = state.span
+            self.context.note(state.span, state)
         if "start" not in names:
             self.context.error(
                 "missing-start",
@@ -123,6 +124,7 @@ class States:
                 or f"declare it: state {name} {{ ... }}",
             )
             return "reject"
+        self.context.lead(span, names.get(name))
         return name
 
     def _select(self, made: c.State, node: s.Transition, names: dict[str, Span]) -> None:
@@ -189,7 +191,7 @@ class States:
         if len(elements) == 1 and isinstance(elements[0], s.Default):
             return tuple(c.Any(node.span, k.type) for k in keys)
         if len(elements) == 1 and isinstance(elements[0], s.Name):
-            entry = self.context.lookup(elements[0].name)
+            entry = self.context.lookup(elements[0].name, span=elements[0].span)
             if isinstance(entry, c.ValueSet):
                 self._check_value_set(entry, keys, node.span)
                 return (c.ValueSetRef(node.span, t.SetType(entry.type), entry),)

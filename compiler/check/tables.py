@@ -101,6 +101,8 @@ class Tables:
                 or "the match kinds are: " + ", ".join(self.context.match_kinds),
             )
             return None
+        if self.context.meanings is not None:
+            self.context.meanings.mean_member(node.match_kind.span, "match_kind", node.match_kind)
         base = t.underlying(expr.type)
         if isinstance(base, t.InfInt):
             expr = self.typing.fit(expr, t.BIT32)
@@ -126,7 +128,7 @@ class Tables:
             if self.context.diagnostics.text
             else ""
         )
-        return c.KeyElement(node.span, expr, node.match_kind, node.annotations, text)
+        return c.KeyElement(node.span, expr, str(node.match_kind), node.annotations, text)
 
     def _actions(self, node: s.TableDecl) -> tuple[c.ActionRef, ...]:
         """14.2.1: each action once."""
@@ -153,7 +155,7 @@ class Tables:
         if not isinstance(node, s.Name):
             self.context.error("not-an-action", node.span, "an action's name is expected here")
             return None
-        entry = self.context.lookup(node.name, node.absolute)
+        entry = self.context.lookup(node.name, node.absolute, node.span)
         if isinstance(entry, c.Action):
             entry.used = True
             return entry

@@ -122,7 +122,7 @@ class Typing:
 
     def _named(self, node: s.NamedType) -> t.Type:
         """`typeName typeArguments?`: a declared type, specialised if it is generic."""
-        entry = self.context.lookup(node.name)
+        entry = self.context.lookup(node.name, span=node.span)
         args = tuple(self.resolve(a) for a in node.args)
         if isinstance(entry, Declared):
             type_ = entry.type
@@ -226,7 +226,7 @@ class Typing:
             kept = self.context.scopes
             self.context.scopes = [
                 self.context.scopes[0],
-                {name: Declared(arg) for name, arg in zip(decl.type_params, args, strict=True)},
+                self.context.type_arguments(decl.type_params, args),
             ]
             made = t.Struct(
                 decl.name, decl.kind, self.struct_fields(decl), decl.annotations, args, decl
@@ -294,7 +294,9 @@ class Typing:
                     "a header can have one varbit field only",
                     "split it into two headers",
                 )
-            fields.append(t.Field(each.name, type_, self._annotations(each.annotations), each.span))
+            own = self._annotations(each.annotations)
+            fields.append(t.Field(each.name, type_, own, each.span))
+            self.context.note(each.span, fields[-1])
         return tuple(fields)
 
     def _check_match(self, note: s.Annotation) -> None:
@@ -307,6 +309,8 @@ class Typing:
                     "@match takes a match kind",
                     "the match kinds are: " + ", ".join(self.context.match_kinds),
                 )
+            elif self.context.meanings is not None:
+                self.context.meanings.mean_member(arg.span, "match_kind", arg.name)
 
     def _stack(self, node: s.StackType) -> t.Type:
         """7.2.3: of headers or unions, of a size known."""
@@ -523,6 +527,8 @@ class Typing:
             given = {f.name: part for f, (_, part) in zip(want.fields, parts, strict=False)}
         else:
             given = dict(parts)
+            if self.context.meanings is not None:
+                self.context.meanings.lead_fields(value.span, want.by_name)
             for name, part in parts:
                 if name not in want.by_name:
                     self.context.error(

@@ -287,10 +287,10 @@ class Blocks:
         start = self.cursor.at
         expr = self.expressions.expression()
         self.cursor.expect(":", "the key field")
-        kind, _ = self.cursor.name("a match kind")
+        kind, span = self.cursor.name("a match kind")
         annotations = self.types.annotations()
         self.cursor.expect(";", "the match kind")
-        return s.KeyElement(self.cursor.since(start), expr, kind, annotations)
+        return s.KeyElement(self.cursor.since(start), expr, s.Word(kind, span), annotations)
 
     def _action_ref(self) -> s.ActionRef:
         """`actionRef : annotations name ('(' arguments ')')?`, and the ';' behind it."""

@@ -284,15 +284,15 @@ class Types:
             self.cursor.fail(f"expected '>' to close '<', found {self.cursor.found()}")
         self.cursor.at += 1
 
-    def type_params(self) -> tuple[str, ...]:
+    def type_params(self) -> tuple[s.Word, ...]:
         """`<A, B>` in a declaration, if present."""
         if not self.cursor.accept("<"):
             return ()
-        names: list[str] = []
+        names: list[s.Word] = []
         while True:
-            name, _ = self.cursor.name("a type parameter")
+            name, span = self.cursor.name("a type parameter")
             self.cursor.declare(name, True)
-            names.append(name)
+            names.append(s.Word(name, span))
             if not self.cursor.accept(","):
                 break
         self.close_angle()
