@@ -70,7 +70,12 @@ class Diagnostics:
     """The collector all stages of one run report into."""
 
     def __init__(
-        self, *, disabled: frozenset[str] = frozenset(), werror: bool = False, quiet: bool = False
+        self,
+        *,
+        disabled: frozenset[str] = frozenset(),
+        werror: bool = False,
+        quiet: bool = False,
+        most_errors: int = MAX_ERRORS,
     ) -> None:
         self.text: Text | None = None
         self.found: list[Diagnostic] = []
@@ -78,13 +83,14 @@ class Diagnostics:
         self._disabled = disabled
         self._werror = werror
         self._quiet = quiet
+        self._most_errors = most_errors
         self._seen: set[tuple[str, int, str]] = set()
         self.silenced: list[tuple[Span, frozenset[str]]] = []
 
     def error(self, code: str, span: Span, message: str, cure: str = "") -> None:
         """Report a mistake that makes the program unusable."""
         self._add("error", code, span, message, cure)
-        if self.error_count >= MAX_ERRORS:
+        if self.error_count >= self._most_errors:
             raise TooManyErrorsError
 
     def warning(self, code: str, span: Span, message: str, cure: str = "") -> None:

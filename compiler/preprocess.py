@@ -76,6 +76,7 @@ class Preprocessor:
     only_beside: bool = False
     macros: dict[str, Macro] = field(default_factory=dict)
     read: Callable[[Path], str] = content_of  # an editor's files are not yet what is on the disk
+    expanded: set[str] = field(default_factory=set)  # the macros that were put into lines
     _with_arguments: set[str] = field(default_factory=set)  # the macros that take some
     _out: list[str] = field(default_factory=list)
     _lines: list[Line] = field(default_factory=list)
@@ -413,6 +414,7 @@ class Preprocessor:
     ) -> tuple[str | None, int]:
         """The expansion of a macro used at `index`, and how many tokens that use took."""
         inner = hidden | {macro.name}
+        self.expanded.add(macro.name)
         self._replacements += 1
         if len(inner) > MAX_MACRO_DEPTH:
             raise RunawayError(f"more than {MAX_MACRO_DEPTH} macros stand within one another here")

@@ -65,17 +65,17 @@ class Text:
         find, at = text.find, 0
         while (at := find("\n", at) + 1) > 0:
             starts.append(at)
-        self._starts = starts
+        self.starts = starts  # of each line, and the end
 
     def line_of(self, offset: int) -> tuple[Line | None, int]:
         """The line that holds an offset, and the offset's column in the original line."""
-        index = bisect_right(self._starts, max(0, offset)) - 1
+        index = bisect_right(self.starts, max(0, offset)) - 1
         if index >= len(self.lines):
             index = len(self.lines) - 1
         if index < 0:
             return None, 0
         line = self.lines[index]
-        return line, line.column(offset - self._starts[index])
+        return line, line.column(offset - self.starts[index])
 
     def position(self, span: Span) -> Position:
         """Where a span starts, for people."""

@@ -35,6 +35,7 @@ COMMANDS = (
     "watch",
     "mcp",
     "gym",
+    "lsp",
     "doctor",
     "sweep",
     "agree",

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "tune": "tests/lab/test_tune.py",
     "mcp": "tests/doors/test_assistant.py",
     "gym": "tests/doors/test_learning.py",
+    "lsp": "tests/doors/test_editor.py",
     "why": "tests/lab/test_why.py",
     "enter": "tests/lab/test_prompt.py",
     "exec": "tests/lab/test_programs.py",

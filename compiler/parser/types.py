@@ -106,7 +106,7 @@ class Types:
                             "put it in quotes",
                         )
 
-    _EXPRESSION_ANNOTATIONS = {
+    EXPRESSION_ANNOTATIONS = {
         "selector_size_semantics",
         "max_member_weight",
         "name",
@@ -155,7 +155,7 @@ class Types:
         tokens = tuple(self.texts[first:end])
         args: tuple[s.Expr, ...] = ()
         pairs: tuple[tuple[str, s.Expr], ...] = ()
-        if kind == "[" or name in self._EXPRESSION_ANNOTATIONS:
+        if kind == "[" or name in self.EXPRESSION_ANNOTATIONS:
             self.cursor.at = first
             args, pairs = self._annotation_values(close)
             if self.cursor.at != end:

@@ -1,0 +1,409 @@
+"""A program as an editor sees it: the compiler's passes over it, and the way from places to words.
+
+The passes go on where the compiler would stop: what is broken is left out of the tree, and of the
+rest it is still told what names mean. Only what the compiler itself would say is told as wrong, for
+after an error of syntax the checker reports its echoes.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from compiler import bmv2
+from compiler import core as c
+from compiler import syntax as s
+from compiler.check import check
+from compiler.check.names import Names
+from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, TooManyErrorsError
+from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens, tokenize
+from compiler.lower import lower
+from compiler.parser import parse
+from compiler.parser.types import Types
+from compiler.preprocess import INCLUDE_DIR, Preprocessor, blank_comments
+from compiler.source import Line, Text
+
+MOST_ERRORS = 1000  # that are told of a program
+_RECURSION_LIMIT = 20_000
+_UNDERSTOOD = Types.EXPRESSION_ANNOTATIONS  # whose words are no names of a program's
+_OPENS, _CLOSES = {"{", "(", "["}, {"}", ")", "]"}
+
+
+class SupersededError(Exception):
+    """A file changed meanwhile: what would come of this reading nobody wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a compilation would be told."""
+
+    include_dirs: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+
+    def defining(self, name: str) -> Settings:
+        """The same, and a macro more."""
+        return replace(self, defines=(*self.defines, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A word in a file; line and column count from 0, columns in characters."""
+
+    file: str
+    line: int
+    column: int
+    length: int
+
+
+@lru_cache(maxsize=4096)
+def real(path: str) -> str:
+    """The one name of a file, however it is reached."""
+    return os.path.realpath(path)
+
+
+class _Watched(tuple[s.Decl, ...]):
+    """Declarations before each of which one asks whether to go on."""
+
+    go_on: Callable[[], None]
+
+    def __iter__(self) -> Iterator[s.Decl]:
+        for each in super().__iter__():
+            self.go_on()
+            yield each
+
+
+@dataclass(eq=False)
+class Program:
+    """A file, all that it includes, and what the compiler makes of them."""
+
+    root: Path
+    settings: Settings
+    text: Text
+    tokens: Tokens
+    syntax: s.Program
+    names: Names
+    told: Diagnostics
+    core: c.Program | None  # if nothing was wrong as far as types
+    macros: dict[str, str] = field(default_factory=dict)  # and how their definitions read
+    expanded: frozenset[str] = frozenset()  # of these, those that are used
+    contents: dict[str, str] = field(default_factory=dict)  # of the files
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the compiler finds no error as far as types."""
+        return self.core is not None
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What the passes so far have told."""
+        return self.told.found
+
+    def finish(self) -> None:
+        """The passes behind types, which tell what BMv2 cannot do."""
+        if self.core is None or self.core.main is None:
+            return
+        with _deep():
+            try:
+                made, _ = lower(self.core, self.told)
+                self.told.check()
+                bmv2.write(made, self.core, self.text, str(self.root), self.told)
+            except (CompileError, TooManyErrorsError, RecursionError):
+                return  # it is told, or it is deeper than anybody writes
+
+    # From places to words, and back
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """All that was read."""
+        return frozenset(self._lines)
+
+    @cached_property
+    def _lines(self) -> dict[str, dict[int, list[int]]]:
+        """By file and line, which lines of the preprocessed text came from it."""
+        found: dict[str, dict[int, list[int]]] = {}
+        known: dict[str, dict[int, list[int]]] = {}
+        for index, line in enumerate(self.text.lines):
+            numbers = known.get(line.file)
+            if numbers is None:
+                numbers = known[line.file] = found.setdefault(real(line.file), {})
+            numbers.setdefault(line.number - 1, []).append(index)
+        return found
+
+    @lru_cache(maxsize=256)  # noqa: B019 - a program goes, and its lines with it
+    def lines_of(self, file: str) -> list[str]:
+        """All lines of a file, as they were read."""
+        text = self.contents.get(file, "")
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    def line(self, file: str, number: int) -> str:
+        """A line of a file, as it was read."""
+        lines = self.lines_of(file)
+        return lines[number] if 0 <= number < len(lines) else ""
+
+    def is_left_out(self, file: str, number: int) -> bool:
+        """Whether nothing of a line reaches the compiler."""
+        found = self._lines.get(file, {}).get(number, ())
+        starts = self.text.starts
+        return all(starts[index + 1] - starts[index] <= 1 for index in found)
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def directives_of(self, file: str) -> dict[int, str]:
+        """The lines of a file that belong to directives, and the first line of each of these."""
+        found: dict[int, str] = {}
+        goes_on = ""
+        for number, text in enumerate(self.bare_lines(file)):
+            first = goes_on or (text.strip() if text.lstrip().startswith("#") else "")
+            if first:
+                found[number] = first
+            goes_on = first if text.rstrip().endswith("\\") else ""
+        return found
+
+    def words_of(self, file: str, number: int) -> Iterator[tuple[int, int]]:
+        """The tokens of a line, with their columns."""
+        starts, tokens = self.text.starts, self.tokens
+        for index in self._lines.get(file, {}).get(number, ()):
+            begin, end = starts[index], starts[index + 1]
+            at = bisect_left(tokens.starts, begin)
+            while at < len(tokens.starts) and tokens.starts[at] < end and tokens.texts[at]:
+                yield at, self.text.lines[index].column(tokens.starts[at] - begin)
+                at += 1
+
+    def word_at(self, file: str, number: int, column: int) -> int | None:
+        """The name that stands at a place or ends there, as a token."""
+        line = self.line(file, number)
+        best = None
+        for at, where in self.words_of(file, number):
+            word = self.tokens.texts[at]
+            is_written = line.startswith(word, where)
+            if is_written and self.is_name(at) and where <= column <= where + len(word):
+                best = at
+        return best
+
+    def is_name(self, at: int) -> bool:
+        """Whether a token can be a name."""
+        kind = self.tokens.kinds[at]
+        return kind == "name" or kind in SOFT_KEYWORDS or kind in ("error", "_")
+
+    def token_at(self, offset: int) -> int:
+        """The token that begins at an offset or next after it."""
+        return bisect_left(self.tokens.starts, offset)
+
+    def place(self, at: int) -> Place:
+        """Where a token stands."""
+        start = self.tokens.starts[at]
+        line, column = self.text.line_of(start)
+        assert line is not None
+        return Place(real(line.file), line.number - 1, column, len(self.tokens.texts[at]))
+
+    def is_written(self, place: Place, word: str) -> bool:
+        """Whether a word stands in the file just there, and did not come out of a macro."""
+        return self.line(place.file, place.line).startswith(word, place.column)
+
+    def offset_of(self, file: str, number: int, column: int) -> int | None:
+        """Where in the preprocessed text a place of a file is."""
+        found = self._lines.get(file, {}).get(number)
+        if not found:
+            return None
+        starts = self.text.starts
+        index = max(found, key=lambda each: starts[each + 1] - starts[each])
+        return min(starts[index] + column, starts[index + 1] - 1)
+
+    # What names mean
+
+    @cached_property
+    def _uses(self) -> dict[int, int]:
+        """The token of each use of a name, and that of its declaration."""
+        return {
+            self._named(use): self._named(declared) for use, declared in self.names.uses.items()
+        }
+
+    @cached_property
+    def declared(self) -> dict[int, object]:
+        """The token of each declaration's name, and what it declares."""
+        return {self._named(at): what for at, what in self.names.declared.items()}
+
+    def _named(self, offset: int) -> int:
+        """The token of a name; of one written `.name` that of the dot is known."""
+        at = self.token_at(offset)
+        return at + (self.tokens.kinds[at] == ".")
+
+    def declaration_of(self, at: int) -> int | None:
+        """The token that declares what a token names."""
+        found = self._uses.get(at)
+        return at if found is None and at in self.declared else found
+
+    def same(self, declaration: int) -> list[int]:
+        """Declarations of one name at one place: a file that is included twice has several."""
+        place, word = self.place(declaration), self.tokens.texts[declaration]
+        return [
+            at for at in self._by_word.get(word, ()) if at in self.declared
+            and self.place(at) == place
+        ]  # fmt: skip
+
+    @cached_property
+    def _by_word(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for at, word in enumerate(self.tokens.texts):
+            if word:
+                found.setdefault(word, []).append(at)
+        return found
+
+    def tokens_of(self, word: str) -> list[int]:
+        """Where a word stands, whatever it means."""
+        return self._by_word.get(word, [])
+
+    def uses_of(self, declaration: int) -> list[int]:
+        """The tokens that name what is declared there, that of the declaration first."""
+        wanted = {*self.same(declaration), declaration}
+        word = self.tokens.texts[declaration]
+        used = [at for at in self.tokens_of(word) if self._uses.get(at) in wanted]
+        return sorted(wanted - {*used}) + used
+
+    def meanings(self) -> list[int]:
+        """What each token means: the token that declares it, or itself."""
+        return [self._uses.get(at, at) for at in range(len(self.tokens.kinds))]
+
+    @lru_cache(maxsize=256)  # noqa: B019 - a program goes, and its lines with it
+    def bare_lines(self, file: str) -> list[str]:
+        """All lines of a file, without comments."""
+        return blank_comments("\n".join(self.lines_of(file))).split("\n")
+
+    def in_note(self, at: int) -> bool:
+        """Whether a token stands in an annotation's body whose words the compiler leaves alone."""
+        if at in self._uses or at in self.declared:
+            return False
+        while (at := self.opening(at)) > 1:
+            if self.tokens.kinds[at - 2] == "@":
+                return self.tokens.texts[at - 1] not in _UNDERSTOOD
+        return False
+
+    # Brackets
+
+    @cached_property
+    def _brackets(self) -> tuple[dict[int, int], list[int]]:
+        """What closes what; and of each token the bracket it stands in, or -1."""
+        closes: dict[int, int] = {}
+        inside: list[int] = []
+        stack: list[int] = []
+        for at, kind in enumerate(self.tokens.kinds):
+            if kind in _CLOSES and stack:
+                closes[stack.pop()] = at
+            inside.append(stack[-1] if stack else -1)
+            if kind in _OPENS:
+                stack.append(at)
+        return closes, inside
+
+    def closing(self, at: int) -> int:
+        """The bracket that closes one, or the program's end."""
+        return self._brackets[0].get(at, len(self.tokens.kinds) - 1)
+
+    def opening(self, at: int) -> int:
+        """The bracket that a token stands in, or -1."""
+        return self._brackets[1][min(at, len(self.tokens.kinds) - 1)]
+
+    def end_of(self, at: int) -> int:
+        """The last token of the declaration whose name a token is."""
+        kinds = self.tokens.kinds
+        while at < len(kinds) - 1:
+            kind = kinds[at]
+            if kind == "{":
+                return self.closing(at)
+            if kind in (";", "}") or (kind == ")" and at not in self._brackets[0].values()):
+                return at
+            at = self.closing(at) if kind in ("(", "[") else at
+            at += 1
+        return at
+
+    def keywords(self) -> list[str]:
+        """The language's own words."""
+        return sorted(KEYWORDS - {"_"})
+
+
+def read_program(
+    root: Path,
+    settings: Settings,
+    read: Callable[[Path], str],
+    go_on: Callable[[], None] = lambda: None,
+) -> Program:
+    """What the passes as far as types make of a file; `go_on` may raise in between."""
+    told = Diagnostics(most_errors=MOST_ERRORS)
+    contents: dict[str, str] = {}
+
+    def remembered(path: Path) -> str:
+        contents[real(str(path))] = text = read(path)
+        return text
+
+    preprocessor = Preprocessor(told, settings.include_dirs, read=remembered)
+    for definition in settings.defines:
+        preprocessor.define(definition)
+    with _deep():
+        try:
+            text = preprocessor.run(root)
+            go_on()
+            tokens = tokenize(text.text, told)
+            go_on()
+            syntax = parse(tokens, told)
+            go_on()
+        except TooManyErrorsError:
+            text = told.text or Text("\n", [Line(str(root), 1, "")])
+            tokens, syntax = tokenize("", told), s.Program(())
+        names = Names()
+        core = _checked(syntax, told, names, go_on)
+    macros = {name: _defined(each.params, each.body) for name, each in preprocessor.macros.items()}
+    expanded = frozenset(preprocessor.expanded)
+    return Program(
+        root, settings, text, tokens, syntax, names, told, core, macros, expanded, contents
+    )
+
+
+def _checked(
+    syntax: s.Program, told: Diagnostics, names: Names, go_on: Callable[[], None]
+) -> c.Program | None:
+    """The typed tree of a program without errors; of one that has some, what names mean in it."""
+    is_whole = not told.error_count
+    heard = told
+    if not is_whole:
+        heard = Diagnostics(most_errors=MOST_ERRORS)
+        heard.text = told.text
+    watched = _Watched(syntax.declarations)
+    watched.go_on = go_on
+    try:
+        core = check(s.Program(watched), heard, names)
+    except (TooManyErrorsError, CompileError, RecursionError):
+        return None
+    except (SupersededError, MemoryError):
+        raise
+    except Exception:
+        if is_whole:
+            raise
+        return None  # a tree with holes is none that the checker was made for
+    return core if is_whole and not told.error_count else None
+
+
+def _defined(params: tuple[str, ...] | None, body: str) -> str:
+    return f"({', '.join(params)}) {body}" if params is not None else f" {body}"
+
+
+class _deep:  # noqa: N801 - it reads as what it is
+    """As deep as the compiler goes, and without a look for garbage in what stays."""
+
+    def __enter__(self) -> None:
+        self._limit, self._collects = sys.getrecursionlimit(), gc.isenabled()
+        sys.setrecursionlimit(max(self._limit, _RECURSION_LIMIT))
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        sys.setrecursionlimit(self._limit)
+        if self._collects:
+            gc.enable()
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file comes with the compiler."""
+    return Path(file).is_relative_to(real(str(INCLUDE_DIR)))
