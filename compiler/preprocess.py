@@ -10,6 +10,7 @@ that grows is an error, and nothing after it is expanded, so no input can make i
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -122,6 +123,17 @@ class Preprocessor:
         self._out.append(text + "\n")
         self._lines.append(line)
 
+    def _leave_out(self, name: str, lines: list[str], start: int, end: int, shift: int) -> None:
+        """Lines that a condition leaves out: nothing is left of each."""
+        if self._size + end - start > MAX_OUTPUT:
+            for index in range(start, end):
+                self._emit("", Line(name, index + 1 + shift, lines[index]))
+            return
+        self._size += end - start
+        self._out.append("\n" * (end - start))
+        first = start + 1 + shift
+        self._lines += [Line(name, first + at, line) for at, line in enumerate(lines[start:end])]
+
     def _stop(self, here: Position, message: str, cure: str) -> None:
         """Give up growing: one error, and from here on nothing is included or expanded."""
         self._stopped = True
@@ -132,9 +144,16 @@ class Preprocessor:
         a directive, left out, or was joined to the line before."""
         stack: list[_Branch] = []
         is_short = len(content) < _MOST_REMEMBERED
-        written, lines, blank = (_remembered if is_short else _lines_of)(content)
+        written, lines, blank, directives = (_remembered if is_short else _lines_of)(content)
         index = shift = 0
         while index < len(lines):
+            if stack and not stack[-1].active:
+                at = bisect_left(directives, index)
+                end = directives[at] if at < len(directives) else len(lines)
+                self._leave_out(name, lines, index, end, shift)
+                if end == len(lines):
+                    break
+                index = end
             original, text, number = lines[index], blank[index], index + 1 + shift
             joined = 1
             if text.lstrip().startswith("#"):
@@ -150,7 +169,7 @@ class Preprocessor:
                     shift = number - (index + 1)
                     name = marker[2] or name
                 self._emit("", Line(name, number, first))
-            elif not stack or stack[-1].active:
+            else:
                 index_after, text = self._gather_call(text, blank, index)
                 try:
                     expanded, shifts = self._expand_line(text)
@@ -162,8 +181,6 @@ class Preprocessor:
                 for extra in range(index + 1, index_after):
                     self._emit("", Line(name, extra + 1 + shift, lines[extra]))
                 joined = index_after - index
-            else:
-                self._emit("", Line(name, number, original))
             index += joined
         for branch in stack:
             self._error(
@@ -490,11 +507,13 @@ def _beside(tokens: list[str]) -> list[str]:
     return found
 
 
-def _lines_of(content: str) -> tuple[list[str], list[str], list[str]]:
-    """A file's lines: as they are written, joined, and without comments."""
+def _lines_of(content: str) -> tuple[list[str], list[str], list[str], list[int]]:
+    """A file's lines: as they are written, joined, and without comments; which are directives."""
     written = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     lines = spliced(written)
-    return written, lines, blank_comments("\n".join(lines)).split("\n")
+    blank = blank_comments("\n".join(lines)).split("\n")
+    directives = [at for at, text in enumerate(blank) if text.lstrip().startswith("#")]
+    return written, lines, blank, directives
 
 
 # A file is included by many others, which leave out all of it but the first time.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -61,11 +62,8 @@ class Text:
     def __init__(self, text: str, lines: list[Line]) -> None:
         self.text = text
         self.lines = lines
-        starts = [0]
-        find, at = text.find, 0
-        while (at := find("\n", at) + 1) > 0:
-            starts.append(at)
-        self.starts = starts  # of each line, and the end
+        lengths = (len(line) + 1 for line in text.split("\n")[:-1])
+        self.starts = [*accumulate(lengths, initial=0)]  # of each line, and the end
 
     def line_of(self, offset: int) -> tuple[Line | None, int]:
         """The line that holds an offset, and the offset's column in the original line."""

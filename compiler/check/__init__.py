@@ -34,8 +34,11 @@ def check(program: s.Program, diagnostics: Diagnostics, names: Names | None = No
     """Type a program, reporting everything wrong with it; noting what names mean, if asked to."""
     context = Context(diagnostics, names)
     declarations = _declarations(context)
-    for declaration in program.declarations:
-        declarations.top_level(declaration)
+    try:
+        for declaration in program.declarations:
+            declarations.top_level(declaration)
+    finally:
+        _part(declarations)
     typed = context.program
     typed.errors = list(context.error_names)
     typed.match_kinds = list(context.match_kinds)
@@ -57,3 +60,14 @@ def _declarations(context: Context) -> Declarations:
     made = Declarations(context, typing, expressions, statements, tables, states)
     calls.declarations = instantiations.declarations = made
     return made
+
+
+def _part(declarations: Declarations) -> None:
+    """Let none of the parts lead back, so that all of them go when they are done."""
+    typing, expressions = declarations.typing, declarations.expressions
+    calls, statements = expressions.calls, declarations.statements
+    assert isinstance(calls, Calls)
+    assert isinstance(calls.instantiations, Instantiations)
+    del calls.instantiations.declarations, calls.declarations
+    del calls.instantiations, statements.instantiations
+    del typing.expressions, expressions.calls

@@ -45,3 +45,5 @@ def parse(tokens: Tokens, diagnostics: Diagnostics) -> s.Program:
         return declarations.program()
     except (SyntaxMistakeError, TooDeepError):
         return s.Program(())
+    finally:
+        del types.expressions, statements.declarations  # so that what was read goes with its user

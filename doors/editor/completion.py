@@ -59,8 +59,8 @@ def completions(program: Program, file: str, lines: Sequence[str], line: int, co
 
 def _offset(program: Program, file: str, lines: Sequence[str], line: int, column: int) -> int:
     """Where a place of the file as it is now was when the program was read."""
-    same, then = _same(program, file, lines, line)
-    number = line if then is None and same == line else same if then is None else then
+    then = line_then(program, file, lines, line)
+    number = _alike(lines, program.lines_of(file), line) if then is None else then
     found = None
     while found is None and number >= 0:
         found = program.offset_of(file, number, column)
@@ -68,26 +68,32 @@ def _offset(program: Program, file: str, lines: Sequence[str], line: int, column
     return found or 0
 
 
+def line_now(program: Program, file: str, lines: Sequence[str], line: int) -> int | None:
+    """Where a line of a program that was read before is in the file as it is now."""
+    return _moved(program.lines_of(file), lines, line)
+
+
 def line_then(program: Program, file: str, lines: Sequence[str], line: int) -> int | None:
     """Where a line of the file as it is now was when the program was read, if it was."""
-    return _same(program, file, lines, line)[1]
+    return _moved(lines, program.lines_of(file), line)
 
 
-def _same(program: Program, file: str, lines: Sequence[str], line: int) -> tuple[int, int | None]:
-    """How many lines above are as they were; and where a line was that lies below all changes."""
-    then = program.lines_of(file)
-    same = 0
-    while same < min(len(then), len(lines), line + 1) and then[same] == lines[same]:
-        same += 1
+def _moved(one: Sequence[str], other: Sequence[str], line: int) -> int | None:
+    """Where a line of one text is in another that is the same above or below all changes."""
+    same = _alike(one, other, line + 1)
     if same > line:
-        return line, line
-    below = 0
-    while (
-        below < min(len(then), len(lines)) - same
-        and then[len(then) - 1 - below] == lines[len(lines) - 1 - below]
-    ):
-        below += 1
-    return same, line - len(lines) + len(then) if line >= len(lines) - below else None
+        return line
+    most = min(len(one), len(other)) - same
+    below = _alike(one[::-1][:most], other[::-1][:most], most)
+    return line - len(one) + len(other) if line >= len(one) - below else None
+
+
+def _alike(one: Sequence[str], other: Sequence[str], most: int) -> int:
+    """How many lines at the beginning are the same."""
+    same = 0
+    while same < min(len(one), len(other), most) and one[same] == other[same]:
+        same += 1
+    return same
 
 
 def _in_directive(before: str) -> list[Part]:

@@ -12,6 +12,7 @@ reading that a change overtakes is broken off.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import threading
@@ -27,7 +28,9 @@ from doors.editor.program import Program, Settings, SupersededError, read_progra
 from files import FileError
 
 MOST_FILES = 2000  # that are looked through for what they include
+_SOON_S = 0.1  # that a question waits for a program to be read anew
 _MOST_PROGRAMS = 8  # that are kept
+_MOST_UNCOLLECTED = 400  # readings, between two looks for garbage
 _STACK_BYTES = 64 << 20
 _LEFT_ALONE = {"node_modules", "__pycache__"}
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
@@ -59,6 +62,7 @@ class Desk:
     version: int = 0
     _changed: dict[str, int] = field(default_factory=dict)
     _outside: int = 0
+    _uncollected: int = 0
     _variants: dict[tuple[Program, str], Program] = field(default_factory=dict)
     _known: dict[str, _Included] = field(default_factory=dict)
     _listed: list[str] | None = None
@@ -213,6 +217,9 @@ class Desk:
                 raise SupersededError
 
         go_on()
+        self._uncollected += 1
+        if self._uncollected > _MOST_UNCOLLECTED:
+            self.collect()
         program = read_program(root, self.settings, self.read, go_on)
         _ = program.files, program.declared, program._brackets, program._uses  # made here, once
         self._keep(root, version, program)
@@ -227,6 +234,21 @@ class Desk:
             oldest = next(iter(self._programs))
             self._programs.pop(oldest, None)
             self._sound.pop(oldest, None)
+
+    def collect(self) -> None:
+        """Let go of what was read and is not asked about any more: it takes a question's time."""
+        self._uncollected = 0
+        gc.collect()
+
+    async def recent(self, root: Path) -> Program:
+        """A program as it is now if that is known soon, else as it was read last."""
+        before = self.latest(root)
+        if before is None:
+            return await self.program(root)
+        try:
+            return await asyncio.wait_for(self.program(root), _SOON_S)
+        except TimeoutError:
+            return before
 
     async def finished(self, program: Program) -> Program:
         """The same after the passes behind types."""

@@ -67,6 +67,31 @@ def real(path: str) -> str:
     return os.path.realpath(path)
 
 
+# Files are long, and most are the same in one reading as in the next.
+
+
+@lru_cache(maxsize=256)
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+@lru_cache(maxsize=256)
+def _bare(text: str) -> list[str]:
+    return blank_comments("\n".join(_lines(text))).split("\n")
+
+
+@lru_cache(maxsize=256)
+def _directives(text: str) -> dict[int, str]:
+    found: dict[int, str] = {}
+    goes_on = ""
+    for number, line in enumerate(_bare(text)):
+        first = goes_on or (line.strip() if line.lstrip().startswith("#") else "")
+        if first:
+            found[number] = first
+        goes_on = first if line.rstrip().endswith("\\") else ""
+    return found
+
+
 class _Watched(tuple[s.Decl, ...]):
     """Declarations before each of which one asks whether to go on."""
 
@@ -135,11 +160,17 @@ class Program:
             numbers.setdefault(line.number - 1, []).append(index)
         return found
 
-    @lru_cache(maxsize=256)  # noqa: B019 - a program goes, and its lines with it
     def lines_of(self, file: str) -> list[str]:
         """All lines of a file, as they were read."""
-        text = self.contents.get(file, "")
-        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return _lines(self.contents.get(file, ""))
+
+    def bare_lines(self, file: str) -> list[str]:
+        """The same without comments."""
+        return _bare(self.contents.get(file, ""))
+
+    def directives_of(self, file: str) -> dict[int, str]:
+        """The lines of a file that belong to directives, and the first line of each of these."""
+        return _directives(self.contents.get(file, ""))
 
     def line(self, file: str, number: int) -> str:
         """A line of a file, as it was read."""
@@ -151,18 +182,6 @@ class Program:
         found = self._lines.get(file, {}).get(number, ())
         starts = self.text.starts
         return all(starts[index + 1] - starts[index] <= 1 for index in found)
-
-    @lru_cache(maxsize=256)  # noqa: B019
-    def directives_of(self, file: str) -> dict[int, str]:
-        """The lines of a file that belong to directives, and the first line of each of these."""
-        found: dict[int, str] = {}
-        goes_on = ""
-        for number, text in enumerate(self.bare_lines(file)):
-            first = goes_on or (text.strip() if text.lstrip().startswith("#") else "")
-            if first:
-                found[number] = first
-            goes_on = first if text.rstrip().endswith("\\") else ""
-        return found
 
     def words_of(self, file: str, number: int) -> Iterator[tuple[int, int]]:
         """The tokens of a line, with their columns."""
@@ -268,11 +287,6 @@ class Program:
     def meanings(self) -> list[int]:
         """What each token means: the token that declares it, or itself."""
         return [self._uses.get(at, at) for at in range(len(self.tokens.kinds))]
-
-    @lru_cache(maxsize=256)  # noqa: B019 - a program goes, and its lines with it
-    def bare_lines(self, file: str) -> list[str]:
-        """All lines of a file, without comments."""
-        return blank_comments("\n".join(self.lines_of(file))).split("\n")
 
     def in_note(self, at: int) -> bool:
         """Whether a token stands in an annotation's body whose words the compiler leaves alone."""

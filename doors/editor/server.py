@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import logging
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from compiler.diagnostics import Diagnostic
 from doors.editor import wire as w
-from doors.editor.completion import completions, line_then
+from doors.editor.completion import completions, line_now, line_then
 from doors.editor.desk import Desk, Open
 from doors.editor.hover import hover
 from doors.editor.kinds import Part
@@ -32,7 +34,8 @@ from doors.editor.renaming import RefusedError, places, renamed, target
 from files import FileError
 from lab.errors import LabError
 
-_SOON_S, _IDLE_S = 0.05, 0.4  # after a change: until it is told what is wrong, and all the rest
+# After a change: until it is told what is wrong, then all the rest; until garbage is looked for.
+_SOON_S, _IDLE_S, _PAUSE_S = 0.05, 0.4, 2.0
 _UNNEEDED = {"unused", "unreachable"}
 _K, _S = lsp.CompletionItemKind, lsp.SymbolKind
 _ITEMS = {
@@ -51,6 +54,35 @@ _SYMBOLS = {
     "extern": _S.Interface, "type": _S.TypeParameter, "error": _S.EnumMember,
     "match_kind": _S.EnumMember,
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that is asked about: which token of a program it is, if any, and where it stands."""
+
+    program: Program
+    at: int | None
+    path: str
+    line: int
+    column: int
+
+    @property
+    def declaration(self) -> int | None:
+        """The token that declares what it means."""
+        return None if self.at is None else self.program.declaration_of(self.at)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it means anything."""
+        return self.declaration is not None
+
+    @property
+    def macro(self) -> str | None:
+        """The macro that it names."""
+        for match in re.finditer(r"[A-Za-z_]\w*", self.program.line(self.path, self.line)):
+            if match.start() <= self.column <= match.end() and match[0] in self.program.macros:
+                return match[0]
+        return None
 
 
 class Session(LanguageServer):
@@ -131,22 +163,38 @@ class Session(LanguageServer):
         """A place in a file."""
         return lsp.Location(self.uri(place.file), self.range(place))
 
-    async def word(self, asked: Any) -> tuple[Program, int | None, str, int, int]:
-        """The program, and the token that is asked about; where that is broken, as it last was."""
+    async def word(self, asked: Any, *, now: bool = True) -> Word:
+        """What is asked about; where a program is broken, or not read yet, as it last was."""
         path = self.path(asked.text_document.uri)
         root = self.desk.programs_of(path)[0]
-        program = await self.desk.program(root)
         line = asked.position.line
         column = self.column(path, line, asked.position.character)
-        at = program.word_at(path, line, column)
+        text = self.lines(path)[line] if 0 <= line < len(self.lines(path)) else ""
+        program = await (self.desk.program if now else self.desk.recent)(root)
+        found = self._then(program, path, line, column, text)
+        if found is None:  # the very line was changed since
+            program = await self.desk.program(root)
+            found = Word(program, program.word_at(path, line, column), path, line, column)
         sound = self.desk.sound(root)
-        if sound not in (program, None) and (at is None or program.declaration_of(at) is None):
-            then = line_then(sound, path, program.lines_of(path), line)
-            if then is not None and sound.line(path, then) == program.line(path, line):
-                before = sound.word_at(path, then, column)
-                if before is not None and sound.declaration_of(before) is not None:
-                    return sound, before, path, line, column
-        return program, at, path, line, column
+        if not found.is_known and sound not in (program, None):
+            before = self._then(sound, path, line, column, text)
+            found = before if before is not None and before.is_known else found
+        return found
+
+    def _then(self, program: Program, path: str, line: int, column: int, text: str) -> Word | None:
+        """A word as it was when a program was read; None if its line was not there."""
+        then = line_then(program, path, self.lines(path), line)
+        if then is None or program.line(path, then) != text:
+            return None
+        return Word(program, program.word_at(path, then, column), path, then, column)
+
+    def now(self, program: Program, place: Place) -> Place:
+        """Where a place of a program that was read before is by now."""
+        lines = self.lines(place.file)
+        if place.file not in self.desk.open or program.lines_of(place.file) == lines:
+            return place
+        line = line_now(program, place.file, lines, place.line)
+        return place if line is None else replace(place, line=line)
 
     # What is wrong
 
@@ -165,6 +213,8 @@ class Session(LanguageServer):
         for program in read:
             await self.desk.finished(program)
         self._publish(read)
+        await asyncio.sleep(_PAUSE_S)
+        self.desk.collect()
 
     def _publish(self, programs: Iterable[Program]) -> None:
         found: dict[str, dict[tuple[Any, ...], lsp.Diagnostic]] = {p: {} for p in self.desk.open}
@@ -221,55 +271,41 @@ def _answering(handler: Handler) -> Handler:
 
 
 async def _hover(session: Session, params: lsp.HoverParams) -> lsp.Hover | None:
-    program, at, path, line, column = await session.word(params)
-    text = None if at is None else hover(program, at)
-    macro = _macro_at(program, path, line, column)
-    if text is None and macro is not None:
-        text = f"```p4\n#define {macro}{program.macros[macro]}\n```\nmacro"
+    word = await session.word(params, now=False)
+    text = None if word.at is None else hover(word.program, word.at)
+    if text is None and word.macro is not None:
+        text = f"```p4\n#define {word.macro}{word.program.macros[word.macro]}\n```\nmacro"
     return None if text is None else lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text))
 
 
-def _macro_at(program: Program, path: str, line: int, column: int) -> str | None:
-    for match in re.finditer(r"[A-Za-z_]\w*", program.line(path, line)):
-        if match.start() <= column <= match.end() and match[0] in program.macros:
-            return match[0]
-    return None
-
-
 async def _definition(session: Session, params: lsp.DefinitionParams) -> list[lsp.Location]:
-    program, at, path, line, column = await session.word(params)
-    included = session.desk.named_in(path, program.line(path, line))
+    word = await session.word(params, now=False)
+    program = word.program
+    included = session.desk.named_in(word.path, program.line(word.path, word.line))
     if included:
         return [session.location(Place(included[0], 0, 0, 0))]
-    declaration = None if at is None else program.declaration_of(at)
-    if declaration is not None:
-        return [session.location(program.place(declaration))]
-    macro = _macro_at(program, path, line, column)
-    if macro is None:
+    if word.declaration is not None:
+        return [session.location(session.now(program, program.place(word.declaration)))]
+    if word.macro is None:
         return []
-    defined = re.compile(rf"\s*#\s*define\s+({re.escape(macro)})\b")
+    defined = re.compile(rf"\s*#\s*define\s+({re.escape(word.macro)})\b")
     return [
-        session.location(Place(file, number, match.start(1), len(macro)))
+        session.location(session.now(program, Place(file, number, match.start(1), len(match[1]))))
         for file in sorted(program.files)
         for number, text in enumerate(program.lines_of(file))
         if (match := defined.match(text))
     ]
 
 
-async def _all_places(session: Session, params: Any) -> tuple[list[Place], Place | None]:
-    """Of what is asked about, in all programs that have it; and where it is declared."""
-    program, at, *_ = await session.word(params)
-    declaration = None if at is None else program.declaration_of(at)
-    if declaration is None:
-        return [], None
-    where, word = program.place(declaration), program.tokens.texts[declaration]
-    others = await session.desk.programs(session.desk.programs_of(where.file))
-    read = {each.root: each for each in (*others, program)}
-    return places(read.values(), where, word), where
-
-
 async def _references(session: Session, params: lsp.ReferenceParams) -> list[lsp.Location]:
-    found, where = await _all_places(session, params)
+    word = await session.word(params)
+    if word.declaration is None:
+        return []
+    where = word.program.place(word.declaration)
+    name = word.program.tokens.texts[word.declaration]
+    others = await session.desk.programs(session.desk.programs_of(where.file))
+    read = {each.root: each for each in (*others, word.program)}
+    found = places(read.values(), where, name)
     wanted = params.context.include_declaration
     return [session.location(place) for place in found if wanted or place != where]
 
@@ -277,34 +313,32 @@ async def _references(session: Session, params: lsp.ReferenceParams) -> list[lsp
 async def _highlight(
     session: Session, params: lsp.DocumentHighlightParams
 ) -> list[lsp.DocumentHighlight]:
-    program, at, path, *_ = await session.word(params)
-    declaration = None if at is None else program.declaration_of(at)
-    if declaration is None:
+    word = await session.word(params)
+    if word.declaration is None:
         return []
-    found = places([program], program.place(declaration), program.tokens.texts[declaration])
-    return [lsp.DocumentHighlight(session.range(place)) for place in found if place.file == path]
+    where = word.program.place(word.declaration)
+    found = places([word.program], where, word.program.tokens.texts[word.declaration])
+    own = [place for place in found if place.file == word.path]
+    return [lsp.DocumentHighlight(session.range(place)) for place in own]
 
 
 async def _prepare(
     session: Session, params: lsp.PrepareRenameParams
 ) -> lsp.PrepareRenamePlaceholder:
-    program, at, *_ = await session.word(params)
-    declaration = target(program, at)
-    assert at is not None
-    return lsp.PrepareRenamePlaceholder(
-        session.range(program.place(at)), program.tokens.texts[declaration]
-    )
+    word = await session.word(params)
+    declaration = target(word.program, word.at)
+    assert word.at is not None
+    name = word.program.tokens.texts[declaration]
+    return lsp.PrepareRenamePlaceholder(session.range(word.program.place(word.at)), name)
 
 
 async def _rename(session: Session, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
-    program, at, *_ = await session.word(params)
-    declaration = target(program, at)
-    where, word = program.place(declaration), program.tokens.texts[declaration]
+    word = await session.word(params)
+    declaration = target(word.program, word.at)
+    where, name = word.program.place(declaration), word.program.tokens.texts[declaration]
     desk = session.desk
     read = await desk.programs(desk.programs_of(where.file))
-    found = await desk.work(
-        renamed, read or [program], where, word, params.new_name, desk.variant, desk.read
-    )
+    found = await desk.work(renamed, read, where, name, params.new_name, desk.variant, desk.read)
     edits: dict[str, list[lsp.TextEdit]] = {}
     for place in found:
         own = edits.setdefault(session.uri(place.file), [])
@@ -526,7 +560,8 @@ def serve_tcp(settings: Settings, host: str, port: int, ready: Callable[[int], N
 
 
 def _be_quiet() -> None:
-    """Peers are told, and nobody else."""
+    """Peers are told, and nobody else; and what was read is looked through when nobody asks."""
+    gc.disable()
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
 

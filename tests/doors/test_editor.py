@@ -347,17 +347,64 @@ def test_neovim_starts_it_and_shows_what_is_wrong(folder: Path) -> None:
     script = folder / "start.lua"
     command = [sys.executable, *SERVER]
     script.write_text(f"""
-vim.cmd("edit main.p4")
-vim.lsp.start({{name = "closlab", cmd = vim.json.decode([[{json.dumps(command)}]]),
-               cmd_env = {{PYTHONPATH = "{ROOT}"}}, root_dir = "{folder}"}})
+local id = vim.lsp.start_client({{
+    name = "closlab", cmd = vim.fn.json_decode([==[{json.dumps(command)}]==]),
+    cmd_env = {{PYTHONPATH = "{ROOT}"}}, root_dir = "{folder}"}})
+vim.lsp.buf_attach_client(0, id)
 vim.wait(30000, function() return #vim.diagnostic.get(0) > 0 end, 50)
 for _, each in ipairs(vim.diagnostic.get(0)) do
     io.stdout:write(each.code .. " " .. each.lnum .. "\\n")
 end
+local told = vim.lsp.buf_request_sync(0, "textDocument/hover",
+    {{textDocument = vim.lsp.util.make_text_document_params(),
+     position = {{line = {place(MAIN, "|routes.apply")[0]},
+                 character = {place(MAIN, "|routes.apply")[1]}}}}}, 30000)
+io.stdout:write(told[id].result.contents.value .. "\\n")
 vim.cmd("qall!")
 """)
     done = subprocess.run(
-        ["nvim", "--headless", "-u", "NONE", "-l", str(script)],
+        ["nvim", "--headless", "-u", "NONE", "-c", f"luafile {script}", "main.p4"],
         cwd=folder, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert f"unknown-field {place(MAIN, 'meta.port = port')[0]}" in done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert f"unknown-field {place(MAIN, 'meta.port = port')[0]}" in said and "table routes" in said
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_extension_of_vs_code_asks_and_shows(folder: Path) -> None:
+    (folder / "main.p4").write_text(MAIN.replace("bit<32> count;", "bit<32> count; bit<4> idle;"))
+    asked = [str(each) for each in place(MAIN, "|routes.apply")]
+    done = subprocess.run(
+        ["node", Path(__file__).with_name("editor_vscode.js"),
+         ROOT / "doors" / "editor" / "vscode" / "client.js", folder / "main.p4", *asked,
+         sys.executable, *SERVER],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    assert "table routes" in said["hover"] and said["placeholder"] == "routes"
+    assert said["definition"] == 1 and said["references"] == said["highlight"] == 2
+    assert said["rename"] == ["fresh", "fresh"] and "is no name" in said["refused"]
+    assert "main" in said["symbols"] and said["completion"] > 20 and said["wrong"] == ["unused"]
+
+
+def test_the_extension_is_whole() -> None:
+    """What its manifest names is there, and the grammar's expressions are ones."""
+    folder = ROOT / "doors" / "editor" / "vscode"
+    told = json.loads((folder / "package.json").read_text())
+    contributed = told["contributes"]
+    named = [told["main"], contributed["grammars"][0]["path"],
+             contributed["languages"][0]["configuration"]]  # fmt: skip
+    assert all((folder / name).is_file() for name in named)
+    assert contributed["grammars"][0]["scopeName"] == "source.p4"
+    grammar = json.loads((folder / contributed["grammars"][0]["path"]).read_text())
+    work, rules = [grammar], 0
+    while work:
+        rule = work.pop()
+        rules += 1
+        for key in ("match", "begin", "end"):
+            re.compile(rule.get(key, ""))
+        if "include" in rule:
+            assert rule["include"].removeprefix("#") in grammar["repository"]
+        work += [*rule.get("patterns", ()), *rule.get("repository", {}).values()]
+    assert rules > 20
