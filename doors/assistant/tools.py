@@ -54,6 +54,20 @@ class Desk:
         known = ", ".join([*self.runs][-12:]) or "none yet"
         raise LabError(f"there is no run '{shown(name)}' in this session", f"There are: {known}.")
 
+    def inside(self, name: str) -> Path:
+        """A folder of the one that it may read."""
+        if self.folder is None:
+            raise LabError(
+                f"{shown(name)}: this session has no folder to read from",
+                "Start it as: closlab mcp --folder DIR",
+            )
+        path = self.folder / name
+        if "\0" in name or not is_within(path, self.folder):
+            raise LabError(f"{shown(name)} lies outside the folder of this session")
+        if not path.is_dir():
+            raise LabError(f"there is no folder {shown(name)}")
+        return path
+
     def new(self) -> tuple[str, Path]:
         """A name and a place for one more."""
         with self._lock:
@@ -223,11 +237,38 @@ class Figure(Tool):
         return desk.cell.call(work.drawn, stop, folder=desk.found(self.run), name=self.name)
 
 
+class Grade(Tool):
+    """Judge a solution of one of the course's lessons: which checks pass, and of those that do not
+    what is wrong and where to look. It is judged shut in, as by `closlab grade`."""
+
+    called = "grade"
+    lesson: Name = Field(description="Its number or name, such as 2 or ecn.")
+    files: dict[
+        Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=1 << 18)]
+    ] = Field(default_factory=dict, max_length=64, description="What is handed in, by its name.")
+    folder: Name | None = Field(None, description="Where it lies in the session's, in their place.")
+
+    def do(self, desk: Desk, stop: Stop) -> Answer:
+        """Judge it."""
+        handed_in = None
+        if self.folder is not None:
+            handed_in = desk.inside(self.folder)
+        if (handed_in is None) == (not self.files):
+            raise LabError("grade: nothing, or two things are handed in", "Give files or a folder.")
+        return desk.cell.call(
+            work.graded,
+            stop,
+            lesson=self.lesson,
+            files=self.files,
+            folder=handed_in,
+        )
+
+
 TOOLS: Mapping[str, type[Tool]] = {
     tool.called: tool
     for tool in (
         *(ListScenarios, Explain, Run, ListRuns, ReadRun),
-        *(Slowest, Why, Compare, Figure),
+        *(Slowest, Why, Compare, Figure, Grade),
     )
 }
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from course import formats
+from course.grade import grade
+from course.lesson import find
 from doors.assistant.bounds import Bounds, is_within
 from files import shown
 from lab import api
@@ -102,6 +106,25 @@ def drawn(bounds: Bounds, folder: Path, name: str | None) -> dict[str, Any]:
             "closlab figure writes it into a file.",
         )
     return {"svg": svg}
+
+
+def graded(
+    bounds: Bounds, lesson: str, files: dict[str, str], folder: Path | None
+) -> dict[str, Any]:
+    """What is right and wrong about a lesson's solution, which is judged shut in."""
+    if folder is not None:
+        return _judged(lesson, folder)
+    with tempfile.TemporaryDirectory() as made:
+        for name, text in files.items():
+            if Path(name).name != name or name.startswith(".") or "\0" in name:
+                raise LabError(f"'{shown(name)}' is no file's name", "Hand in files, not paths.")
+            (Path(made) / name).write_text(text, errors="replace")
+        return _judged(lesson, Path(made))
+
+
+def _judged(lesson: str, folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(formats.as_json(grade(find(lesson), folder)))
+    return found
 
 
 def _gist(kept: KeptRun) -> dict[str, Any]:

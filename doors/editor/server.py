@@ -367,17 +367,19 @@ async def _complete(session: Session, params: lsp.CompletionParams) -> lsp.Compl
 
 async def _symbols(session: Session, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
     path = session.path(params.text_document.uri)
-    program = await session.desk.program(session.desk.programs_of(path)[0])
-    return [_symbol(session, entry) for entry in outline(program, path)]
+    program = await session.desk.recent(session.desk.programs_of(path)[0])
+    return [_symbol(session, program, entry) for entry in outline(program, path)]
 
 
-def _symbol(session: Session, entry: Entry) -> lsp.DocumentSymbol:
+def _symbol(session: Session, program: Program, entry: Entry) -> lsp.DocumentSymbol:
+    place = session.now(program, entry.place)
+    end = session.now(program, entry.end)
     return lsp.DocumentSymbol(
         name=entry.name,
         kind=_SYMBOLS.get(entry.kind, _S.Variable),
-        range=session.range(entry.place, entry.end),
-        selection_range=session.range(entry.place),
-        children=[_symbol(session, each) for each in entry.inside],
+        range=session.range(place, end if end.line >= place.line else place),
+        selection_range=session.range(place),
+        children=[_symbol(session, program, each) for each in entry.inside],
         detail=entry.kind,
     )
 

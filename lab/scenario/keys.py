@@ -119,7 +119,7 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
             kind=kind,
             takes=_takes(field, is_section=is_section, is_list=is_list),
             default=_default(field),
-            about=_about(model, name),
+            about=about(model, name),
             is_section=is_section,
             values=Values() if is_section else _values(field),
         )
@@ -138,7 +138,7 @@ def _keys_of(model: type[BaseModel], kinds: Kinds, prefix: str, kind: str | None
             yield from _keys_of(inside, kinds, f"{whole}[]." if is_list else f"{whole}.", kind)
 
 
-def _about(model: type[BaseModel], name: str) -> str:
+def about(model: type[BaseModel], name: str) -> str:
     """What is said of a field: with it, or by the string that stands below it."""
     described = model.model_fields[name].description
     if described is not None:

@@ -9,9 +9,12 @@ from typing import Any
 
 TOOLS = (
     *("list_scenarios", "explain", "run", "list_runs", "read_run"),
-    *("slowest_messages", "why", "compare", "figure"),
+    *("slowest_messages", "why", "compare", "figure", "grade"),
 )
-KEYS = ("containing", "word", "scenario", "set", "seed", "run", "host", "what", "runs", "name", "x")
+KEYS = (
+    *("containing", "word", "scenario", "set", "seed", "run", "host", "what", "runs", "name", "x"),
+    *("lesson", "files", "folder"),
+)
 
 
 def _values(canary: str) -> list[Any]:

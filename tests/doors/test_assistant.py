@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,38 @@ def test_what_tools_tell_is_what_the_api_tells(tmp_path: Path) -> None:
 
     _with(ask)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_solution_is_graded_as_at_a_terminal_and_shut_in(tmp_path: Path) -> None:
+    lesson = ROOT / "exercises" / "01-forwarding"
+    right = {each.name: each.read_text() for each in (lesson / "solution").iterdir()}
+    folder, secret = tmp_path / "own", tmp_path / "secret"
+    shutil.copytree(lesson / "skeleton", folder / "mine")
+    shutil.copytree(lesson / "solution", secret)
+    (folder / "link").symlink_to(secret)
+
+    async def ask(client: Client) -> None:
+        found = await _told(client, "grade", lesson="1", files=right)
+        own = closlab("grade", "1", str(lesson / "solution"), "--format", "json")
+        assert found["passed"] and own.returncode == 0
+        assert found["checks"] and [
+            (each["check"], each["state"], each["score"]) for each in found["checks"]
+        ] == [(e["check"], e["state"], e["score"]) for e in json.loads(own.stdout)["checks"]]
+        found = await _told(client, "grade", lesson="forwarding", folder="mine")
+        assert not found["passed"] and any(each["what"] for each in found["checks"])
+        for given, said in (
+            ({"lesson": "1", "folder": "link"}, "outside the folder"),
+            ({"lesson": "1", "folder": "../secret"}, "outside the folder"),
+            ({"lesson": "1", "folder": "none"}, "there is no folder"),
+            ({"lesson": "99", "files": right}, "99"),
+            ({"lesson": "1"}, "nothing, or two things"),
+            ({"lesson": "1", "files": {"../x.p4": ""}}, "no file's name"),
+            ({"lesson": "1", "files": {"x.p4": "x" * (1 << 19)}}, "at most"),
+        ):
+            assert said in await _refused(client, "grade", **given), given
+
+    _with(ask, folder=folder)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["own", "secret"]
 
 
 def test_bounds_hold_and_are_told() -> None:
