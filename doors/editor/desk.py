@@ -221,7 +221,7 @@ class Desk:
         if self._uncollected > _MOST_UNCOLLECTED:
             self.collect()
         program = read_program(root, self.settings, self.read, go_on)
-        _ = program.files, program.declared, program._brackets, program._uses  # made here, once
+        program.index()
         self._keep(root, version, program)
         return program
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from compiler import types as t
 from compiler.check.base import Declared, GenericStruct
-from compiler.check.names import Member
 from doors.editor.kinds import kind_of, reads, type_of, width
 from doors.editor.program import Program
 
@@ -144,6 +143,3 @@ def comment_of(program: Program, declaration: int) -> str:
 
 def _bare(line: str) -> str:
     return re.sub(r"^(//+|/\*+|\*+/?)\s?|\s*\*+/$", "", line.strip())
-
-
-__all__ = ["Member", "comment_of", "hover", "told_of"]

@@ -71,13 +71,14 @@ def real(path: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _lines(text: str) -> list[str]:
+def lines_in(text: str) -> list[str]:
+    """A file's lines."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @lru_cache(maxsize=256)
 def _bare(text: str) -> list[str]:
-    return blank_comments("\n".join(_lines(text))).split("\n")
+    return blank_comments("\n".join(lines_in(text))).split("\n")
 
 
 @lru_cache(maxsize=256)
@@ -141,6 +142,10 @@ class Program:
             except (CompileError, TooManyErrorsError, RecursionError):
                 return  # it is told, or it is deeper than anybody writes
 
+    def index(self) -> None:
+        """Make what answers look things up by, once, where nobody waits for an answer."""
+        _ = self.files, self.declared, self._brackets, self._uses
+
     # From places to words, and back
 
     @cached_property
@@ -162,7 +167,7 @@ class Program:
 
     def lines_of(self, file: str) -> list[str]:
         """All lines of a file, as they were read."""
-        return _lines(self.contents.get(file, ""))
+        return lines_in(self.contents.get(file, ""))
 
     def bare_lines(self, file: str) -> list[str]:
         """The same without comments."""

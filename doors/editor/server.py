@@ -29,7 +29,7 @@ from doors.editor.desk import Desk, Open
 from doors.editor.hover import hover
 from doors.editor.kinds import Part
 from doors.editor.outline import Entry, outline
-from doors.editor.program import Place, Program, Settings, real
+from doors.editor.program import Place, Program, Settings, lines_in, real
 from doors.editor.renaming import RefusedError, places, renamed, target
 from files import FileError
 from lab.errors import LabError
@@ -126,7 +126,7 @@ class Session(LanguageServer):
             text = self.desk.read(Path(path))
         except (FileError, OSError):
             text = ""
-        return re.split(r"\r\n|\n|\r", text)
+        return lines_in(text)
 
     # Places
 
@@ -305,9 +305,15 @@ async def _references(session: Session, params: lsp.ReferenceParams) -> list[lsp
     name = word.program.tokens.texts[word.declaration]
     others = await session.desk.programs(session.desk.programs_of(where.file))
     read = {each.root: each for each in (*others, word.program)}
-    found = places(read.values(), where, name)
     wanted = params.context.include_declaration
-    return [session.location(place) for place in found if wanted or place != where]
+    found = {
+        session.now(program, place)
+        for program in read.values()
+        for place in places([program], where, name)
+        if wanted or place != where
+    }
+    in_order = sorted(found, key=lambda each: (each.file, each.line, each.column))
+    return [session.location(place) for place in in_order]
 
 
 async def _highlight(
@@ -318,7 +324,7 @@ async def _highlight(
         return []
     where = word.program.place(word.declaration)
     found = places([word.program], where, word.program.tokens.texts[word.declaration])
-    own = [place for place in found if place.file == word.path]
+    own = [session.now(word.program, place) for place in found if place.file == word.path]
     return [lsp.DocumentHighlight(session.range(place)) for place in own]
 
 
@@ -339,6 +345,8 @@ async def _rename(session: Session, params: lsp.RenameParams) -> lsp.WorkspaceEd
     desk = session.desk
     read = await desk.programs(desk.programs_of(where.file))
     found = await desk.work(renamed, read, where, name, params.new_name, desk.variant, desk.read)
+    if not found:
+        raise RefusedError(f"'{name}' was changed meanwhile", "Ask again.")
     edits: dict[str, list[lsp.TextEdit]] = {}
     for place in found:
         own = edits.setdefault(session.uri(place.file), [])
@@ -566,6 +574,3 @@ def _be_quiet() -> None:
     gc.disable()
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
-
-
-__all__ = ["RefusedError", "serve", "serve_stdio", "serve_tcp"]
