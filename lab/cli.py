@@ -34,6 +34,7 @@ COMMANDS = (
     "why",
     "watch",
     "mcp",
+    "otg",
     "gym",
     "lsp",
     "doctor",

@@ -44,6 +44,7 @@ ELSEWHERE = {
     "mcp": "tests/doors/test_assistant.py",
     "gym": "tests/doors/test_learning.py",
     "lsp": "tests/doors/test_editor.py",
+    "otg": "tests/doors/test_tester.py",
     "why": "tests/lab/test_why.py",
     "enter": "tests/lab/test_prompt.py",
     "exec": "tests/lab/test_programs.py",

@@ -7,6 +7,7 @@ from pathlib import Path
 from lab.machine.building import building
 from switch import build
 from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
+from traffic.tester import SOURCES as TESTER_SOURCES
 from traffic.verbs import CLOCK_SOURCE, LIBRARIES
 
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
@@ -23,6 +24,14 @@ def endpoint_program() -> Path:
 def nic_program() -> Path:
     """The adapter that programs of others send through."""
     return _built("nic", (NIC_SOURCE,))
+
+
+def tester_program() -> Path:
+    """A port of a traffic generator; captures are written as switches write theirs."""
+    lent = [build.RUNTIME / name for name in ("base.h", "pcap.h", "pcap.c")]
+    headers = [*sorted((TESTER_SOURCES[-1].parent).glob("*.h")), *lent]
+    texts = tuple(path.read_bytes() for path in headers)
+    return _built("tester", (*TESTER_SOURCES, lent[-1]), also=texts)
 
 
 def stretch_library() -> Path:
