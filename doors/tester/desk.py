@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from typing import Any
 
 from snappi import otg_pb2 as otg
 
@@ -24,6 +25,7 @@ from doors.tester.config import (
     too_busy,
 )
 from doors.tester.flows import MOST_FLOWS, Plan, repaced
+from doors.tester.pcapng import pcapng
 from doors.tester.port import Port
 from doors.tester.said import Refused, check, chosen, value, word, words, wrong
 from doors.tester.site import Place
@@ -144,14 +146,15 @@ class Desk:
             match chosen(state):
                 case "traffic":
                     transmit = state.traffic.flow_transmit
-                    self._transmit(word(transmit, "state"), [*transmit.flow_names])
+                    self._transmit(_state(transmit), [*transmit.flow_names])
                 case "port" if chosen(state.port) == "capture":
                     capture = state.port.capture
-                    self._capture(word(capture, "state"), [*capture.port_names])
+                    self._capture(_state(capture), [*capture.port_names])
                 case "port":
                     link = state.port.link
+                    is_up = _state(link) == "up"
                     for name in self._named(link.port_names):
-                        self._port(name).turn(is_up=word(link, "state") == "up")
+                        self._port(name).turn(is_up=is_up)
                 case "protocol":
                     pass  # there are none that could be started or stopped
                 case _:
@@ -239,16 +242,17 @@ class Desk:
             return found
 
     def get_capture(self, request: otg.CaptureRequest) -> bytes:
-        """What a port captured, as a pcap."""
+        """What a port captured, as a pcap or pcapng."""
         check(request)
         with self._turn():
-            listed = {name for each in self._config.captures for name in each.port_names}
+            listed = {name: each for each in self._config.captures for name in each.port_names}
             if request.port_name not in listed:
                 raise wrong(f"no capture is configured at the port '{request.port_name[:60]}'")
             kept = self._port(request.port_name).captured()
             if not kept:
                 raise wrong(f"nothing was captured at the port '{request.port_name}' yet: start it")
-            return kept
+            is_ng = word(listed[request.port_name], "format") == "pcapng"
+            return pcapng(kept) if is_ng else kept
 
     def get_version(self) -> otg.Version:
         """Of OTG's model, and of what answers by it."""
@@ -329,6 +333,13 @@ class Desk:
             if name not in self._flows:
                 raise wrong(f"there is no flow '{name[:60]}'")
         return given
+
+
+def _state(message: Any) -> str:
+    """What is to become of something."""
+    if not (found := word(message, "state")):
+        raise wrong(f"{message.DESCRIPTOR.name}: state is missing")
+    return found
 
 
 def _expecting(number: int, run: int, plan: Plan) -> str:

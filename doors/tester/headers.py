@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from snappi import otg_pb2 as otg
+
 from doors.tester.said import MAC, chosen, missing, value, wrong
 
 ROCE_PORT = 4791
@@ -136,6 +138,7 @@ class Ends:
 def laid_out(headers: Sequence[Message], ends: Ends, where: str) -> Packet:
     """A flow's packet; without headers it is Ethernet's."""
     packet = Packet()
+    headers = headers or [otg.FlowHeader(choice="ethernet")]
     kinds = [chosen(header) for header in headers]
     contents: list[Message] = [
         getattr(header, kind) if kind else None for header, kind in zip(headers, kinds, strict=True)

@@ -63,6 +63,7 @@ def read(kind: type[_M], body: bytes) -> _M:
         raise wrong(f"a request may nest {_MOST_DEPTH} brackets")
     try:
         content = json.loads(body)
+        json.dumps(content, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError):
         raise wrong("this is not JSON") from None
     if not isinstance(content, dict):
@@ -75,8 +76,12 @@ def read(kind: type[_M], body: bytes) -> _M:
 
 
 def told(message: Message) -> dict[str, Any]:
-    """A message as JSON has it."""
-    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+    """A message as JSON has it; clients ask how many warnings there are, even if there are none."""
+    return json_format.MessageToDict(
+        message,
+        preserving_proto_field_name=True,
+        always_print_fields_with_no_presence=message.DESCRIPTOR.name == "Warning",
+    )
 
 
 def check(message: Message) -> None:
@@ -140,7 +145,9 @@ def _problems(message: Message, place: str) -> Iterator[tuple[bool, str]]:
     for field, content in message.ListFields():
         where = f"{place}.{field.name}" if place else field.name
         if not is_supported(name, field.name):
-            yield False, where
+            # Clients say what is usual without having been asked for anything else.
+            if field.is_repeated or content != model._DEFAULTS.get(field.name):
+                yield False, where
             continue
         many = content if field.is_repeated else [content]
         rules = model._TYPES.get(field.name, {})

@@ -96,7 +96,6 @@ _VALUES = {
         "FlowHeader.choice": "custom ethernet vlan vxlan ipv4 ipv6 pfcpause ethernetpause tcp udp "
         "arp icmp mpls",
         "FlowSizeWeightPairs.predefined": "imix",
-        "Capture.format": "pcap",
         "ConfigUpdate.choice": "flows",
         "StateProtocol.choice": "all",
         "MetricsRequest.choice": "port flow",

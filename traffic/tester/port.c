@@ -23,6 +23,8 @@ enum {
     PAUSE_OPCODE = 0x0001,
     PAUSE_LEAST = 34, /* bytes of a frame that pauses classes; up to where the other has its time */
     PLAIN_PAUSE_LEAST = 18,
+    VLAN_TAG = 4,
+    ETHERTYPE_VLAN = 0x8100,
 };
 
 #define LOOK_NS (NS_PER_S / 10)
@@ -49,6 +51,7 @@ bool port_open(struct port *port, const char *interface)
     port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     setsockopt(port->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
     setsockopt(port->socket, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+    setsockopt(port->socket, SOL_PACKET, PACKET_AUXDATA, &one, sizeof one);
     if (setsockopt(port->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer))
         setsockopt(port->socket, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     if (setsockopt(port->socket, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer))
@@ -329,17 +332,38 @@ static ns_t came(struct msghdr *message, ns_t now, int64_t ahead)
     return now;
 }
 
+/* Put back the VLAN tag that the kernel has taken out of a frame, for which there is room before it;
+ * where the frame begins then. */
+static uint8_t *tagged(struct msghdr *message, uint8_t *frame, uint32_t *length)
+{
+    for (struct cmsghdr *one = CMSG_FIRSTHDR(message); one; one = CMSG_NXTHDR(message, one)) {
+        if (one->cmsg_level != SOL_PACKET || one->cmsg_type != PACKET_AUXDATA)
+            continue;
+        struct tpacket_auxdata told;
+        memcpy(&told, CMSG_DATA(one), sizeof told);
+        if (!(told.tp_status & TP_STATUS_VLAN_VALID) || *length < WIRE_ETHERNET)
+            return frame;
+        memmove(frame - VLAN_TAG, frame, 2 * 6);
+        bool has_type = told.tp_status & TP_STATUS_VLAN_TPID_VALID;
+        be16_store(frame + 2 * 6 - VLAN_TAG, has_type ? told.tp_vlan_tpid : ETHERTYPE_VLAN);
+        be16_store(frame + 2 * 6 - VLAN_TAG + 2, told.tp_vlan_tci);
+        *length += VLAN_TAG;
+        return frame - VLAN_TAG;
+    }
+    return frame;
+}
+
 bool port_receive(struct port *port)
 {
-    static uint8_t frames[BATCH][FRAME_MOST];
+    static uint8_t frames[BATCH][VLAN_TAG + FRAME_MOST];
     static union {
         struct cmsghdr header;
-        uint8_t room[CMSG_SPACE(sizeof(struct timespec))];
+        uint8_t room[CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(struct tpacket_auxdata))];
     } stamps[BATCH];
     struct mmsghdr messages[BATCH] = {0};
     struct iovec parts[BATCH];
     for (unsigned i = 0; i < BATCH; i++) {
-        parts[i] = (struct iovec){frames[i], FRAME_MOST};
+        parts[i] = (struct iovec){frames[i] + VLAN_TAG, FRAME_MOST};
         messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i],
                                               .msg_iovlen = 1,
                                               .msg_control = &stamps[i],
@@ -352,7 +376,11 @@ bool port_receive(struct port *port)
     ns_t now = real_now();
     clock_gettime(CLOCK_REALTIME, &wall);
     int64_t ahead = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - (int64_t)now;
-    for (int i = 0; i < n; i++)
-        take(port, frames[i], messages[i].msg_len, came(&messages[i].msg_hdr, now, ahead));
+    for (int i = 0; i < n; i++) {
+        struct msghdr *message = &messages[i].msg_hdr;
+        uint32_t length = messages[i].msg_len;
+        const uint8_t *frame = tagged(message, frames[i] + VLAN_TAG, &length);
+        take(port, frame, length, came(message, now, ahead));
+    }
     return true;
 }
