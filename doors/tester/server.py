@@ -15,6 +15,7 @@ import uvicorn
 from doors.tester import rpc
 from doors.tester.desk import Desk
 from doors.tester.ground import Ground
+from doors.tester.said import Refused
 from doors.tester.web import application
 from lab.errors import LabError, RunError
 from lab.machine.certificates import Certificates, made
@@ -59,7 +60,8 @@ def serve(ground: AbstractContextManager[Ground], doors: Doors) -> None:
 @contextmanager
 def socket_at(address: str, port: int) -> Iterator[socket.socket]:
     """What is listened at."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Of which protocol it is, asyncio has to be told, or answers wait for each other (Nagle).
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     with listener:
         try:
@@ -121,10 +123,12 @@ def _attend(up: Ground, desk: Desk, forgotten_s: float) -> None:
     """Until the ground is gone; what nobody asks about any more ends."""
     while not up.is_over:
         time.sleep(_LOOK_S)
-        if forgotten_s and desk.stop_if_forgotten(forgotten_s):
-            print(
-                f"closlab: nobody has asked for {forgotten_s:g} s: flows are stopped",
-                file=sys.stderr,
-                flush=True,
-            )
+        try:
+            told = [f"{late}: let others finish, or slow time down" for late in desk.lateness()]
+            if forgotten_s and desk.stop_if_forgotten(forgotten_s):
+                told.append(f"nobody has asked for {forgotten_s:g} s: flows are stopped")
+        except Refused:  # of a port that is gone, as the ground will be
+            continue
+        for text in told:
+            print(f"closlab: {text}", file=sys.stderr, flush=True)
     raise RunError("the fabric has ended", "What befell it is told above.")
