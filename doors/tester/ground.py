@@ -138,16 +138,17 @@ def _fabric(asked: dict[str, Any], said: int) -> int:
 
 
 def _wire(said: int) -> int:
-    pids: list[int] = []
     ours, its = os.pipe()
 
     def lay() -> int:
         pid = os.read(ours, 16).decode()
+        for scope in ("all", "default"):  # nobody asks for routers here
+            with suppress(FileNotFoundError):
+                Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
         words: Sequence[Sequence[str]] = (
             ("link", "add", WIRE[0], "mtu", "9216", "type", "veth", "peer", "name", WIRE[1],
              "mtu", "9216"),
-            *(("link", "set", "dev", end, "addrgenmode", "none", "arp", "off", "up")
-              for end in WIRE),
+            *(("link", "set", "dev", end, "arp", "off", "up") for end in WIRE),
         )  # fmt: skip
         for each in words:
             done = subprocess.run(["ip", *each], capture_output=True, text=True, check=False)
@@ -157,7 +158,6 @@ def _wire(said: int) -> int:
         return _hold(said, pid)
 
     def announce(pid: int) -> None:
-        pids.append(pid)
         os.write(its, str(pid).encode())
 
     return run_in_capsule(lay, announce)

@@ -319,15 +319,16 @@ static void take(struct port *port, const uint8_t *frame, uint32_t length, ns_t 
     }
 }
 
-/* When the kernel had a frame, by our clock. */
-static ns_t came(struct msghdr *message, ns_t now, int64_t ahead)
+/* When the kernel had a frame, by our clock: not before there was none, and not after now, however the
+ * clock that it stamps by was set meanwhile. */
+static ns_t came(struct msghdr *message, ns_t least, ns_t now, int64_t ahead)
 {
     for (struct cmsghdr *one = CMSG_FIRSTHDR(message); one; one = CMSG_NXTHDR(message, one))
         if (one->cmsg_level == SOL_SOCKET && one->cmsg_type == SCM_TIMESTAMPNS) {
             struct timespec t;
             memcpy(&t, CMSG_DATA(one), sizeof t);
             int64_t at = (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec - ahead;
-            return at > (int64_t)now ? now : (ns_t)at;
+            return at > (int64_t)now ? now : at < (int64_t)least ? least : (ns_t)at;
         }
     return now;
 }
@@ -369,7 +370,10 @@ bool port_receive(struct port *port)
                                               .msg_control = &stamps[i],
                                               .msg_controllen = sizeof stamps[i]};
     }
+    ns_t looked = real_now(), least = port->none_at;
     int n = recvmmsg(port->socket, messages, BATCH, MSG_DONTWAIT, NULL);
+    if (n < BATCH)
+        port->none_at = looked;
     if (n <= 0)
         return false;
     struct timespec wall;
@@ -380,7 +384,7 @@ bool port_receive(struct port *port)
         struct msghdr *message = &messages[i].msg_hdr;
         uint32_t length = messages[i].msg_len;
         const uint8_t *frame = tagged(message, frames[i] + VLAN_TAG, &length);
-        take(port, frame, length, came(message, now, ahead));
+        take(port, frame, length, came(message, least, now, ahead));
     }
     return true;
 }

@@ -142,6 +142,7 @@ struct port {
     double paused[CLASSES];
     uint64_t lost_on_send; /* for the interface was down */
     uint64_t late_sum, late_most;
+    ns_t none_at; /* there was no frame that we had not taken */
     struct capture *capture;
     ns_t epoch; /* fabric time 0 */
 };
