@@ -31,6 +31,7 @@ from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import PAUSE_PRIORITY, PRIORITIES, ClassSet
+from params.csig import Signal, buckets
 from params.link import Replay
 from params.load_balancing import Policy
 from params.marking import ClassMarking, gradient
@@ -221,6 +222,7 @@ def switch_plan(
         *_schedule(site),
         *_load(site),
         *_telemetry(site),
+        *_csig(site),
         *_permissions(site),
         *_losses(site),
     )
@@ -898,7 +900,8 @@ def _window_shift(site: SwitchSite) -> int:
 def _load(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
     telemetry = settings.telemetry
-    if not settings.lb.policy.goes_by_load and not telemetry.share and not telemetry.by_hosts:
+    asks = telemetry.share or telemetry.by_hosts or settings.csig
+    if not settings.lb.policy.goes_by_load and not asks:
         return
     shift = _window_shift(site)
     for port in site.ports:
@@ -982,6 +985,45 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
 
 
 # --- permit.p4, lose.p4 --------------------------------------------------------------------------
+
+
+# --- csig.p4 -------------------------------------------------------------------------------------
+
+
+def stage(switch: Node, peer: Node) -> int:
+    """Where in the fabric a link is, in a compact tag's 7 bits: tier and next tier, hosts being 0.
+
+    No link has 0, which is what a tag begins with.
+    """
+    return int(switch.kind) << 4 | int(peer.kind)
+
+
+def _csig(site: SwitchSite) -> Iterator[Entity]:
+    told = site.settings.csig
+    if told is None:
+        return
+    for port, peer in site.ports.items():
+        match: dict[str, Match] = {"standard_metadata.egress_port": port}
+        if peer.name in told.unaware:
+            yield entry("csig_links", match, "csig_strip")
+            continue
+        rate = site.link_now(port).rate_bps
+        yield entry(
+            "csig_links",
+            match,
+            "csig_hop",
+            mbps=max(1, round(rate / 1e6)),
+            ns_per_byte=round(2**24 * 8e9 / rate),
+            tick=round(65536 * site.settings.tick_ns),
+            link_stage=stage(site.switch, peer),
+            link_number=link_number(site.switch, port) or 1,
+        )
+    for signal in Signal:
+        yield entry("csig_steps", {"type": signal}, "be_steps", shift=signal.shift)
+        for bucket in buckets(signal):
+            prefix = {"type": signal.value, "own": (bucket.least, bucket.length)}
+            yield entry("csig_buckets", prefix, "be_bucket", number=bucket.number)
+
 
 
 def _permissions(site: SwitchSite) -> Iterator[Entity]:

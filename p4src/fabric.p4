@@ -27,6 +27,7 @@
 #include "load.p4"
 #include "schedule.p4"
 #include "mark.p4"
+#include "csig.p4"
 #include "telemetry.p4"
 #include "report.p4"
 #ifdef PARKING
@@ -192,6 +193,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
     link_options() link_orders;
     load() loads;
     mark() marks;
+    csig() signals;
     conga_note() conga_notes;
     telemetry() telemetries;
     lose_sent() departure_losses;
@@ -231,6 +233,9 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             link_orders.apply(meta, standard_metadata);
             loads.apply(meta, standard_metadata);
             marks.apply(hdr, meta, standard_metadata);
+            if (hdr.csig.isValid() || hdr.csig_wide.isValid()) {
+                signals.apply(hdr, meta, standard_metadata);
+            }
             if (hdr.conga.isValid()) {
                 conga_notes.apply(hdr, meta);
             }

@@ -58,6 +58,25 @@ header vlan_t {
     bit<16> ether_type;          // of what follows
 }
 
+// CSIG's tag after its EtherType, compact (docs/csig.md),
+header csig_t {
+    bit<3>  type;                // the signal asked for
+    bit<1>  do_not_update;       // a switch cut the packet
+    bit<5>  signal;              // the bucket of the worst hop
+    bit<7>  locator;             // and where that is; 0: no hop put itself in
+    bit<16> ether_type;          // of what follows
+}
+
+// and wide.
+header csig_wide_t {
+    bit<16> locator;
+    bit<4>  type;
+    bit<20> signal;
+    bit<1>  do_not_update;
+    bit<7>  reserved;
+    bit<16> ether_type;          // of what follows
+}
+
 header ipv4_t {
     bit<4>      version;
     bit<4>      ihl;
@@ -114,6 +133,18 @@ header vxlan_t {
     bit<24> vni;
     bit<8>  reserved2;
 }
+
+// Let what stands before IP, tags or Ethernet, say what now follows.
+#define NAME_NETWORK(type)                                     \
+    if (hdr.csig.isValid()) {                                  \
+        hdr.csig.ether_type = type;                            \
+    } else if (hdr.csig_wide.isValid()) {                      \
+        hdr.csig_wide.ether_type = type;                       \
+    } else if (hdr.vlan.isValid()) {                           \
+        hdr.vlan.ether_type = type;                            \
+    } else {                                                   \
+        hdr.ethernet.ether_type = type;                        \
+    }
 
 // In an action, which cannot ask: of the header that a packet does not have nothing is sent.
 #define LENGTHEN(bytes)                                        \
@@ -225,6 +256,8 @@ struct headers_t {
     credit_t      credit;
     conga_t       conga;
     vlan_t        vlan;
+    csig_t        csig;                // or
+    csig_wide_t   csig_wide;
     ipv6_t        carrier;             // of what follows, by micro-segments (usid.p4)
     srh_t         srh;
     segment_t[3]  segments;

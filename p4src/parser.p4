@@ -1,6 +1,6 @@
-// Parse: Ethernet, one 802.1Q tag, IPv4 without options or IPv6 without extension headers (but for
-// hop-by-hop options of multicast), perhaps in a carrier of micro-segments, UDP, telemetry. What else
-// follows travels as payload.
+// Parse: Ethernet, one 802.1Q tag, one of CSIG, IPv4 without options or IPv6 without extension
+// headers (but for hop-by-hop options of multicast), perhaps in a carrier of micro-segments, UDP,
+// telemetry. What else follows travels as payload.
 //
 // Reads:  the frame, and the packet's kind: whether the switch made it itself. The checks of what
 //         is deparsed look at hdr.int_* and hdr.report*.
@@ -50,6 +50,8 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_CONGA: parse_conga;
             ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_CSIG: parse_csig;
+            ETHERTYPE_CSIG_WIDE: parse_csig_wide;
             ETHERTYPE_MAC_CONTROL: parse_mac_control;
             default: accept;
         }
@@ -86,6 +88,8 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_CSIG: parse_csig;
+            ETHERTYPE_CSIG_WIDE: parse_csig_wide;
             default: accept;
         }
     }
@@ -93,6 +97,26 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_vlan {
         packet.extract(hdr.vlan);
         transition select(hdr.vlan.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            ETHERTYPE_CSIG: parse_csig;
+            ETHERTYPE_CSIG_WIDE: parse_csig_wide;
+            default: accept;
+        }
+    }
+
+    state parse_csig {
+        packet.extract(hdr.csig);
+        transition select(hdr.csig.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+
+    state parse_csig_wide {
+        packet.extract(hdr.csig_wide);
+        transition select(hdr.csig_wide.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             default: accept;
@@ -253,6 +277,8 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.credit);
         packet.emit(hdr.conga);
         packet.emit(hdr.vlan);
+        packet.emit(hdr.csig);
+        packet.emit(hdr.csig_wide);
         packet.emit(hdr.carrier);
         packet.emit(hdr.srh);
         packet.emit(hdr.segments);

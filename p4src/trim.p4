@@ -15,10 +15,10 @@
 // checksum or CRC closed the packet is gone with its end: nothing behind IP is checked any more.
 //
 // Reads:  the port, meta.out_port, meta.dscp, meta.claim, buffer_shared, and how long the packet is
-//         by hdr.vlan, hdr.conga, hdr.srh, hdr.udp and hdr.int_head.
+//         by hdr.vlan, hdr.csig*, hdr.conga, hdr.srh, hdr.udp and hdr.int_head.
 // Writes: meta.drop_reason (TRIMMED: it goes on; CUT_LOST), meta.claim, meta.priority,
 //         standard_metadata.priority, meta.int_order, the IP header, buffer_in_used,
-//         buffer_out_used, the counter.
+//         buffer_out_used, the counter; in a CSIG tag that no hop is to change it.
 // Stops:  classes that are paused instead. On BMv2 loads and counters of the switch that cuts
 //         still count what the packet was.
 
@@ -106,7 +106,8 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                 }
             }
             bytes_t before = 14 + carrier + (hdr.conga.isValid() ? (bytes_t)8 : 0) +
-                (hdr.vlan.isValid() ? (bytes_t)4 : 0);
+                (hdr.vlan.isValid() ? (bytes_t)4 : 0) +
+                (hdr.csig.isValid() ? (bytes_t)4 : 0) + (hdr.csig_wide.isValid() ? (bytes_t)8 : 0);
             bit<16> left = kept + telemetry;
             if (total > left) {
                 charge(before + (bytes_t)left);
@@ -115,6 +116,8 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                     meta.drop_reason = drop_reason_t.TRIMMED;
                     meta.priority = priority;
                     meta.int_order.wanted = false;
+                    hdr.csig.do_not_update = 1;
+                    hdr.csig_wide.do_not_update = 1;
                     standard_metadata.priority = priority;
                     if (hdr.carrier.isValid()) {
                         hdr.carrier.dscp = dscp;

@@ -20,7 +20,7 @@
 // tenant the policy is not meant for goes on as its route says besides.
 //
 // Reads:  hdr.carrier, hdr.srh, hdr.segments; meta.steering, meta.tenant, meta.dscp, the flow.
-// Writes: hdr.carrier, hdr.srh, hdr.segments, the IP header, hdr.vlan and hdr.ethernet (EtherTypes);
+// Writes: hdr.carrier, hdr.srh, hdr.segments, the IP header, and the EtherType before it;
 //         meta.out_port and meta.next_mac where a list or a uSID names the port, meta.is_steered,
 //         and meta.group then; meta.drop_reason.
 // Stops:  a segment routing header has at most three segments, and no TLVs.
@@ -105,11 +105,7 @@ control usid_arrive(inout headers_t hdr, inout metadata_t meta) {
                 if (hdr.ipv4.isValid()) {
                     inner_type = ETHERTYPE_IPV4;
                 }
-                if (hdr.vlan.isValid()) {
-                    hdr.vlan.ether_type = inner_type;
-                } else {
-                    hdr.ethernet.ether_type = inner_type;
-                }
+                NAME_NETWORK(inner_type)
                 take_off();
             }
         } else if (consumed != 0) {
@@ -229,11 +225,7 @@ control usid_depart(inout headers_t hdr, inout metadata_t meta) {
                 hdr.segments[2].setInvalid();
             }
             if (hdr.carrier.isValid()) {
-                if (hdr.vlan.isValid()) {
-                    hdr.vlan.ether_type = ETHERTYPE_IPV6;
-                } else {
-                    hdr.ethernet.ether_type = ETHERTYPE_IPV6;
-                }
+                NAME_NETWORK(ETHERTYPE_IPV6)
             }
         }
     }

@@ -84,6 +84,11 @@ class Control(NamedTuple):
         return self.hears == "TELEMETRY"
 
     @property
+    def hears_csig(self) -> bool:
+        """Whether every packet carries a CSIG tag."""
+        return self.hears == "CSIG"
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """Those that its file declares."""
         return _parameters_of(self.name)

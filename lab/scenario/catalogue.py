@@ -144,6 +144,7 @@ def _check_hosts(scenario: Scenario, fabric: Fabric) -> None:
     named = {
         "tenants": tenants,
         "transport.receive_gbps": takers if isinstance(takers, dict) else (),
+        "csig.unaware": scenario.csig.unaware,
         "access": [host for rule in scenario.access for host in rule.hosts],
         "faults": [fault.host for fault in scenario.faults if fault.host],
     }

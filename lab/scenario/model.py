@@ -28,6 +28,7 @@ from lab.scenario.transport import EACH, ONE, TransportSettings
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import Classes
+from params.csig import Csig
 from params.link import LinkLevel, Replay
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
@@ -279,6 +280,8 @@ class Scenario(Section):
     """Packets lost as a bad cable loses them."""
     telemetry: Telemetry = Field(default=Telemetry(), alias="int")
     """In-band network telemetry (INT)."""
+    csig: Csig = Csig()
+    """Congestion signalling (CSIG)."""
     measures: MeasureSettings = MeasureSettings()
     """What is kept of a run: time series, messages, telemetry, captures."""
     faults: tuple[Fault, ...] = ()
@@ -410,6 +413,10 @@ class Scenario(Section):
             (
                 bool(self.telemetry.share) or self.transport.control.hears_telemetry,
                 "telemetry (int.share, transport.cc) does not see into tunnels; leave one out",
+            ),
+            (
+                self.transport.control.hears_csig,
+                "CSIG's tags would stay inside of tunnels: choose another transport.cc",
             ),
             (self.classes.trust == "pcp", "tags stay inside of tunnels: leave classes.trust dscp"),
         )

@@ -79,6 +79,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         lb=scenario.lb,
         entropy_bits=scenario.transport.entropies.bit_length() - 1,
         telemetry=telemetry,
+        csig=scenario.csig if _has_csig(scenario) else None,
         losses=losses_of(scenario, fabric),
         tenants={
             host: number
@@ -200,7 +201,7 @@ def _check_classes(scenario: Scenario) -> None:
 
 def data_headers_bytes(scenario: Scenario) -> int:
     """What every data packet of RoCEv2 has besides its payload."""
-    return IP_BYTES[scenario.link.ip] + _ROCE_BYTES
+    return IP_BYTES[scenario.link.ip] + _ROCE_BYTES + _csig_bytes(scenario)
 
 
 def _most_headers_bytes(scenario: Scenario, telemetry: HopTelemetry) -> int:
@@ -210,7 +211,17 @@ def _most_headers_bytes(scenario: Scenario, telemetry: HopTelemetry) -> int:
         TransportKind.MRC: _ROCE_BYTES + _METH_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
         TransportKind.UET: _UET_BYTES,
     }[scenario.transport.kind]
-    return IP_BYTES[scenario.link.ip] + packet + _CONGA_BYTES + telemetry.most_bytes
+    around = _CONGA_BYTES + telemetry.most_bytes + _csig_bytes(scenario)
+    return IP_BYTES[scenario.link.ip] + packet + around
+
+
+def _has_csig(scenario: Scenario) -> bool:
+    return scenario.transport.control.hears_csig
+
+
+def _csig_bytes(scenario: Scenario) -> int:
+    """What data packets have of CSIG."""
+    return scenario.csig.tag.bytes if _has_csig(scenario) else 0
 
 
 def _or(given: _Number | None, usual: _Number) -> _Number:
@@ -349,6 +360,7 @@ def endpoint_config(
         lossless=lossless_classes(scenario).mask if is_uet else None,
         **(_uet(scenario, hops) if is_uet else {}),
         cc=values_of(transport, transport.cc),
+        csig=0 if host in scenario.csig.unaware else _csig_bytes(scenario) or None,
         base_rtt=round_trip_ns,
         **_rx_buffer(scenario, host, cable, max_frame),
         **_credits(scenario, cable, max_frame),

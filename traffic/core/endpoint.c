@@ -55,6 +55,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "the first time-out of a silence is no longer than the longest";
     if (config->catch_up < 1 || config->catch_up > 10000000000u)
         return "the lateness to make up for is between 1 ns and 10 s";
+    if (config->csig && config->csig != CSIG_COMPACT && config->csig != CSIG_WIDE)
+        return "a CSIG tag has 4 bytes or 8, or there is none: 0";
     if (config->control_priority > 7)
         return "priorities are 0 to 7";
     const struct credit_config *credit = &config->credit;
@@ -426,15 +428,35 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
     packet->pad = bth[1] >> 4 & 3;
     packet->congested = (ip_tos(ip) & 3) == 3;
     packet->echoes = bth[4] & BTH_BECN;
+    packet->reflects = bth[4] & BTH_REFLECTS;
     packet->remote = be24_load(bth + 5);
     packet->ack_request = bth[8] & BTH_ACK_REQUEST;
     packet->psn = be24_load(bth + 9);
     return NULL;
 }
 
-static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
+/* Find the tag that an answer reflects. False if what is there is none. */
+static bool take_reflection(struct packet *packet)
 {
-    struct packet packet = {0};
+    packet->answer_bytes = WIRE_AETH;
+    packet->tag_bytes = 0; /* what an answer met itself is nobody's concern */
+    if (!packet->reflects)
+        return true;
+    const uint8_t *tag = packet->body + WIRE_AETH;
+    uint32_t bytes = packet->there < WIRE_AETH + CSIG_COMPACT ? 0 : csig_bytes(be16_load(tag));
+    if (!bytes || packet->body_bytes < WIRE_AETH + bytes || packet->there < WIRE_AETH + bytes)
+        return false;
+    packet->tag = tag;
+    packet->tag_bytes = bytes;
+    packet->answer_bytes += bytes;
+    return true;
+}
+
+/* `tag_bytes` of a CSIG tag stand before the type that says IP. */
+static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t tag_bytes, uint32_t stored,
+                         ns_t now)
+{
+    struct packet packet = {.tag = frame + WIRE_TYPE_AT - tag_bytes, .tag_bytes = tag_bytes};
     uint64_t *wrong = take_apart(ep, frame, stored, &packet);
     if (wrong) {
         ++*wrong;
@@ -446,7 +468,7 @@ static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t stored, n
         ep->counters.rx_no_queue_pair++;
     else if (opcode_is_write(packet.opcode) && packet.there >= reth)
         responder_data(ep, qp, &packet, now);
-    else if (packet.opcode == BTH_ACK && packet.there >= WIRE_AETH)
+    else if (packet.opcode == BTH_ACK && packet.there >= WIRE_AETH && take_reflection(&packet))
         requester_answer(ep, qp, &packet, now);
     else if (packet.opcode == BTH_CNP)
         requester_cnp(ep, qp, now);
@@ -459,13 +481,22 @@ static bool is_uet(const struct ep *ep, const uint8_t *frame)
     return is_whole_udp(ep, frame + WIRE_IP_AT) && be16_load(frame + udp_at(ep) + 2) == ep->format->port;
 }
 
+/* The bytes of a frame's CSIG tag. */
+static uint32_t tag_of(const uint8_t *frame, uint32_t stored)
+{
+    return stored < WIRE_ETHERNET + CSIG_WIDE ? 0 : csig_bytes(be16_load(frame + WIRE_TYPE_AT));
+}
+
 static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     uint16_t ours = ep->config.ip == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
-    if (stored < bth_at(ep) || be16_load(frame + 12) != ours)
+    uint32_t tag = tag_of(frame, stored);
+    frame += tag;
+    stored -= tag;
+    if (stored < bth_at(ep) || be16_load(frame + WIRE_TYPE_AT) != ours)
         ep->counters.rx_other++;
     else if (!ep->uet)
-        receive_roce(ep, frame, stored, now);
+        receive_roce(ep, frame, tag, stored, now);
     else if (is_uet(ep, frame))
         uet_take(ep, frame, stored, now);
     else
@@ -481,7 +512,10 @@ static bool is_pause(const uint8_t *frame, uint32_t stored)
 /* Whether who sent a frame stands still when the receive buffer asks for it. */
 static bool is_pausable(const struct ep *ep, const uint8_t *frame, uint32_t stored)
 {
-    uint16_t type = stored >= WIRE_IP_AT + 20 ? be16_load(frame + 12) : 0;
+    uint32_t tag = tag_of(frame, stored);
+    frame += tag;
+    stored -= tag;
+    uint16_t type = stored >= WIRE_IP_AT + 20 ? be16_load(frame + WIRE_TYPE_AT) : 0;
     if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
         return false;
     return ep->config.pause_dscps >> (ip_tos(frame + WIRE_IP_AT) >> 2) & 1;

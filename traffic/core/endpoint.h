@@ -88,6 +88,7 @@ struct ep_config {
     uint32_t retry_limit;  /* time-outs in a row, with neither progress nor a NAK, before it errors */
     ns_t catch_up;         /* how much lateness to make up for; 1 under a virtual clock */
     uint16_t int_port;     /* UDP destination port of packets with INT on board */
+    uint8_t csig;          /* bytes of the tag that packets of flows that hear of CSIG carry, or 0 */
     uint8_t control_priority; /* of CNPs */
     enum ep_acks acks;
     uint8_t lossless; /* bit i: in the fabric priority i is paused, or goes by credits */

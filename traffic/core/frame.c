@@ -49,12 +49,27 @@ uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind,
     return WIRE_ETHERNET + length + ep->in_front;
 }
 
+/* Put a CSIG tag between Ethernet's addresses and type, if the flow is to hear of that way; returns
+ * what that adds to the frame. */
+static uint32_t put_tag(struct ep *ep, const struct qp *qp, uint64_t seq, uint32_t *stored)
+{
+    uint32_t bytes = cc_hears(qp->cc, CC_CSIG) ? ep->config.csig : 0;
+    if (!bytes)
+        return 0;
+    memcpy(ep->frame - bytes, ep->frame, WIRE_TYPE_AT);
+    csig_ask(ep->frame - bytes + WIRE_TYPE_AT, bytes, qp->out->cc->signals[seq & 1]);
+    ep->in_front = bytes;
+    *stored += bytes;
+    return bytes;
+}
+
 uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *segment,
                     uint32_t *stored)
 {
     uint8_t *bth = ep->frame + qp->common->data_bytes - WIRE_BTH, *at = bth + WIRE_BTH;
     uint32_t pad = -segment->bytes & 3;
 
+    ep->in_front = 0;
     memcpy(ep->frame, qp->common->data, qp->common->data_bytes);
     stamp_flow(ep->frame, &qp->flow);
     stamp_bth(bth, qp, segment->opcode, pad, segment->ack_request, segment->seq);
@@ -68,17 +83,21 @@ uint32_t frame_data(struct ep *ep, const struct qp *qp, const struct segment *se
         be32_store(at, segment->message->id);
         at += WIRE_IMMDT;
     }
-    if (ep->config.payload == EP_PAYLOAD_NONE)
-        return frame_close(ep, bth, at, segment->bytes + pad, stored);
-    pattern_fill(at, segment->message->id, segment->offset, segment->bytes);
-    memset(at + segment->bytes, 0, pad);
-    return frame_close(ep, bth, at + segment->bytes + pad, 0, stored);
+    uint32_t left_out = ep->config.payload == EP_PAYLOAD_NONE ? segment->bytes + pad : 0;
+    if (ep->config.payload != EP_PAYLOAD_NONE) {
+        pattern_fill(at, segment->message->id, segment->offset, segment->bytes);
+        memset(at + segment->bytes, 0, pad);
+        at += segment->bytes + pad;
+    }
+    uint32_t wire = frame_close(ep, bth, at, left_out, stored);
+    return wire + put_tag(ep, qp, segment->seq, stored);
 }
 
 /* Start a control frame, with the INT header on board that is to be echoed; returns its BTH. */
 static uint8_t *control_frame(struct ep *ep, const struct qp *qp, struct echo *echo)
 {
     uint8_t *bth = ep->frame + bth_at(ep);
+    ep->in_front = 0;
     memcpy(ep->frame, qp->common->control, bth_at(ep));
     stamp_flow(ep->frame, &qp->flow);
     if (echo && echo->bytes) {
@@ -125,6 +144,18 @@ static uint32_t stamp_map(uint8_t *at, const struct qp *qp)
     return WIRE_SACK + 8 * words;
 }
 
+/* Let an answer carry the tag back that came last; returns the bytes that takes. */
+static uint32_t reflect(uint8_t *bth, uint8_t *at, struct receiving *in)
+{
+    uint32_t bytes = in->csig_bytes;
+    if (!bytes)
+        return 0;
+    bth[4] |= BTH_REFLECTS;
+    memcpy(at, in->csig, bytes);
+    in->csig_bytes = 0;
+    return bytes;
+}
+
 uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syndrome,
                    uint32_t *stored)
 {
@@ -135,6 +166,7 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
     if (qp->in->marked)
         bth[4] |= BTH_BECN;
     be32_store(bth + WIRE_BTH, (uint32_t)syndrome << 24 | (qp->msn & PSN_MASK));
+    end += reflect(bth, end, qp->in);
     end += stamp_map(end, qp);
     return frame_close(ep, bth, end, 0, stored);
 }

@@ -139,6 +139,8 @@ struct receiving {
     struct ep_message *writing;
     uint64_t writing_first; /* sequence number the message being written began with */
     struct echo *echo;
+    uint8_t csig[CSIG_WIDE]; /* the tag of the last packet that had one: the next ACK carries it back */
+    uint8_t csig_bytes;      /* 0: none */
     ns_t cnp_at;
     uint32_t offset; /* bytes of it in place */
     uint8_t owed, nak_syndrome;
@@ -283,6 +285,7 @@ static inline uint8_t first_port(uint8_t ports) { return (uint8_t)__builtin_ctz(
 struct packet {
     uint8_t opcode, pad;
     bool ack_request, congested, echoes; /* echoes: an answer, to what was congested */
+    bool reflects; /* an answer that tells of a CSIG tag */
     uint32_t psn, remote;
     const uint8_t *body; /* behind the BTH */
     uint32_t body_bytes; /* without the ICRC, with the pad */
@@ -290,6 +293,9 @@ struct packet {
     const uint8_t *int_header;
     uint32_t int_bytes; /* 0: none */
     struct int_stack stack;
+    const uint8_t *tag; /* of CSIG: what stands before IP, or in an answer behind the AETH */
+    uint32_t tag_bytes; /* 0: none */
+    uint32_t answer_bytes; /* of an answer: the AETH and what it reflects */
 };
 
 /* frame.c: build in ep->frame; `*stored` is how much of the returned length is there. */

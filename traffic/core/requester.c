@@ -159,6 +159,9 @@ static void tell(const struct qp *qp, const struct packet *packet, uint64_t befo
 {
     struct sending *out = qp->out;
     struct cc *cc = out->cc;
+    struct csig csig = {0};
+    if (packet->tag_bytes)
+        csig = csig_read(packet->tag, packet->tag_bytes);
     struct cc_ack ack = {
         .now = now,
         .bytes = out->acked > before ? (out->acked - before) * cc->link.packet : 0,
@@ -168,6 +171,7 @@ static void tell(const struct qp *qp, const struct packet *packet, uint64_t befo
         .next = out->next,
         .marked = packet->echoes,
         .stack = packet->int_bytes ? &packet->stack : NULL,
+        .csig = packet->tag_bytes ? &csig : NULL,
     };
     cc->ops->acked(cc, &ack);
 }
@@ -475,12 +479,12 @@ static void note_evidence(const struct ep *ep, struct qp *qp, ns_t now)
 /* Take in the map of what arrived early. False if it is cut short. */
 static bool read_map(struct ep *ep, struct qp *qp, const struct packet *packet, ns_t now)
 {
-    const uint8_t *at = packet->body + WIRE_AETH;
+    const uint8_t *at = packet->body + packet->answer_bytes;
     struct selective *s = qp->selective;
-    uint32_t left = packet->body_bytes - WIRE_AETH;
+    uint32_t left = packet->body_bytes - packet->answer_bytes;
     if (!left)
         return true;
-    if (left < WIRE_SACK || packet->there < WIRE_AETH + left)
+    if (left < WIRE_SACK || packet->there < packet->answer_bytes + left)
         return false;
     uint32_t words = at[3] & (WIRE_SACK_TWICE - 1u);
     if (left < WIRE_SACK + 8 * words)
@@ -632,7 +636,8 @@ static struct cc_link link(const struct ep *ep, const struct qp *qp)
     return (struct cc_link){
         .rate = qp->common->rate,
         .base_rtt = ep->config.base_rtt,
-        .packet = qp->common->data_bytes + ep->config.mtu + WIRE_ICRC, /* hops' telemetry aside */
+        .packet = qp->common->data_bytes + ep->config.mtu + WIRE_ICRC + /* hops' telemetry aside */
+                  (cc_hears(qp->cc, CC_CSIG) ? ep->config.csig : 0u),
         .hops = ep->config.hops,
     };
 }

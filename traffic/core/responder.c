@@ -292,6 +292,10 @@ void responder_data(struct ep *ep, struct qp *qp, const struct packet *packet, n
         in->echo->header[WIRE_INT_SHIM + 3] = 0; /* no hop may add to it on the way back */
         in->echo->bytes = packet->int_bytes;
     }
+    if (packet->tag_bytes && cc_hears(qp->cc, CC_CSIG)) {
+        memcpy(in->csig, packet->tag, packet->tag_bytes);
+        in->csig_bytes = (uint8_t)packet->tag_bytes;
+    }
     if (ep->config.recovery == EP_SELECTIVE)
         selective(ep, qp, packet, &content, now);
     else

@@ -53,6 +53,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("retry-limit", U32, config.retry_limit),
     HEAD("catch-up", U64, config.catch_up),
     HEAD("int-port", U16, config.int_port),
+    HEAD("csig", U8, config.csig),
     HEAD("control-priority", U8, config.control_priority),
     HEAD("acks", ACKS, config.acks),
     HEAD("lossless", U8, config.lossless),

@@ -4,9 +4,10 @@
  *   | Ethernet | IPv4 | UDP | BTH            | RETH (ImmDt) | payload, pad | ICRC |
  *   | Ethernet | IPv4 | UDP | shim+MD+stack  | BTH | ...                         with INT on board
  *   | Ethernet | IPv6 ... what follows stands 20 bytes further on
+ *   | Ethernet | CSIG | IP ...                                             4 or 8 bytes further on
  *
  * What a selective receiver has beyond a gap stands behind the AETH of its answers, and is not there
- * if that is nothing: a map, whose bit i is packet `first` + i.
+ * if that is nothing (behind the CSIG tag that is reflected, if any is): a map, whose bit i is packet `first` + i.
  *
  *   | first PSN (24) | a packet came twice (1) | words (7) | words of 64 bits, the low bit first |
  */
@@ -31,6 +32,7 @@ enum {
     WIRE_CNP_PAD = 16,
     WIRE_ICRC = 4,
     WIRE_IP_AT = WIRE_ETHERNET,
+    WIRE_TYPE_AT = 12, /* Ethernet's */
     WIRE_HEADERS_MOST = WIRE_ETHERNET + WIRE_IPV6 + WIRE_UDP + WIRE_BTH, /* without INT */
     WIRE_ENDS_MOST = 2 * 6 + 2 * 16, /* MAC and IP addresses of both ends */
     WIRE_INT_SHIM = 4,
@@ -70,7 +72,9 @@ enum aeth_syndrome {
     AETH_NAK_REMOTE_OPERATION = 0x63,
 };
 
-enum { BTH_BECN = 0x40, BTH_ACK_REQUEST = 0x80 };
+/* Of the BTH's bytes 4 and 8. REFLECTS is one of its reserved bits, and ours: a CSIG tag as it came
+ * follows the AETH. */
+enum { BTH_BECN = 0x40, BTH_REFLECTS = 0x01, BTH_ACK_REQUEST = 0x80 };
 
 /* Of an IP header of either version: its length on the wire without options or extensions, where its
  * source address stands and how long that is (the destination follows), and what it says. */

@@ -20,6 +20,7 @@
 #include <stdalign.h>
 
 #include "../units.h"
+#include "csig.h"
 #include "telemetry.h"
 
 enum cc_users { CC_ROCE = 1, CC_UET = 2, CC_MRC = 4 };
@@ -30,6 +31,7 @@ enum cc_signal {
     CC_TELEMETRY, /* RoCEv2: packets ask every hop for telemetry, answers bring it back */
     CC_DELAY,     /* round trips are timed */
     CC_CREDIT,    /* UET: the receiver is asked for credit, and grants it */
+    CC_CSIG,      /* RoCEv2: packets carry a tag that hops write into, and answers bring it back */
     CC_ECHOES,    /* RoCEv2: answers say whether what they are about was marked (BECN) */
 };
 
@@ -105,6 +107,7 @@ struct cc_ack {
     bool marked;         /* UET: that packet was; CC_ECHOES: of those that had arrived, one was */
     uint64_t acked, next; /* sequence numbers: all before have arrived; the next to leave */
     const struct int_stack *stack; /* CC_TELEMETRY; NULL: none came */
+    const struct csig *csig;       /* CC_CSIG; the same */
 };
 
 struct cc;
@@ -146,6 +149,7 @@ struct cc {
     struct cc_link link;
     double window, most; /* bytes: that may be in flight, and that this may ever be */
     uint32_t ask_every;  /* RoCEv2: an answer is asked for with every so manieth packet at least */
+    uint8_t signals[2];  /* CC_CSIG: enum csig_type, that packets ask for in turns */
     uint64_t time_from;  /* RoCEv2: the sequence number from which on packets are to be timed */
     alignas(8) uint8_t state[];
 };
