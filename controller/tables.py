@@ -1025,7 +1025,6 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
             yield entry("csig_buckets", prefix, "be_bucket", number=bucket.number)
 
 
-
 def _permissions(site: SwitchSite) -> Iterator[Entity]:
     told = site.settings.tenants
     ip = site.fabric.ip

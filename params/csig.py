@@ -79,7 +79,7 @@ def buckets(signal: Signal) -> Iterator[Bucket]:
 
 
 class Csig(Section):
-    """CSIG: a packet's tag keeps what the worst hop had to say; transport.cc=poseidon goes by it."""
+    """CSIG: a packet's tag keeps what the worst hop says; transport.cc=poseidon goes by it."""
 
     tag: Tag = Tag.COMPACT
     """The tag that hosts put into packets: of 4 bytes (compact) or of 8 (wide)."""

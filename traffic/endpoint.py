@@ -238,7 +238,7 @@ class EndpointConfig(_Record):
     retry_limit: RetryLimit | None = None
     catch_up: Annotated[int, Field(ge=1, le=10**10)] | None = None
     int_port: _U16 | None = None
-    csig: Literal[0, 4, 8] | None = None  # bytes of the tag, of flows that hear of it
+    csig: Annotated[int, Field(ge=0, le=8, multiple_of=4)] | None = None  # bytes of its tag
     control_priority: Queue | None = None
     acks: Literal["data", "control", "lossless"] | None = None
     lossless: _U8 | None = None

@@ -6,6 +6,7 @@
     Ether / IP / UDP(INT_PORT) / IntShim / IntHeader / BTH ...   the same with INT on board
     Ether / IP / UDP(REPORT_PORT) / ReportGroup / Report ...     a telemetry report
     Ether / Conga / IP ...                                       anything, between two leaves
+    Ether / Csig or CsigWide / IP ...                            anything, between speakers of CSIG
 
 Importing this module teaches scapy to dissect them.
 """
@@ -50,6 +51,8 @@ __all__ = [
     "SETH",
     "CNPPadding",
     "Conga",
+    "Csig",
+    "CsigWide",
     "ImmDt",
     "IntHeader",
     "IntShim",
@@ -61,6 +64,7 @@ __all__ = [
 
 ETHERTYPE_IP, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 ETHERTYPE_CONGA = 0x88B5  # for local experiments
+ETHERTYPE_CSIG, ETHERTYPE_CSIG_WIDE = 0x9900, 0x9901  # none is assigned: docs/csig.md
 REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
 MRC_OPCODES = {
@@ -190,6 +194,36 @@ class Conga(Packet):  # type: ignore[misc]
         ByteField("metric", 0),
         ByteField("feedback_path", 0),
         ByteField("feedback_metric", 0),
+        XShortField("type", ETHERTYPE_IP),
+    ]
+
+
+_SIGNALS = {0: "ABW", 1: "ABW/C", 2: "PD", 3: "nQD"}
+
+
+class Csig(Packet):  # type: ignore[misc]
+    """CSIG's compact tag: what the worst hop had to say, as a bucket."""
+
+    name = "CSIG"
+    fields_desc = [
+        BitEnumField("t", 0, 3, _SIGNALS),
+        BitField("d", 0, 1),
+        BitField("s", 0, 5),
+        BitField("lm", 0, 7),
+        XShortField("type", ETHERTYPE_IP),
+    ]
+
+
+class CsigWide(Packet):  # type: ignore[misc]
+    """CSIG's wide tag: the same, in steps."""
+
+    name = "CSIG wide"
+    fields_desc = [
+        XShortField("lm", 0),
+        BitEnumField("t", 0, 4, _SIGNALS),
+        BitField("s", 0, 20),
+        BitField("d", 0, 1),
+        BitField("rsvd", 0, 7),
         XShortField("type", ETHERTYPE_IP),
     ]
 
@@ -344,6 +378,11 @@ def _fields(instructions: int, *, report: bool) -> Iterator[tuple[str, int]]:
 bind_layers(Ether, Conga, type=ETHERTYPE_CONGA)
 bind_layers(Conga, IP, type=ETHERTYPE_IP)
 bind_layers(Conga, IPv6, type=ETHERTYPE_IPV6)
+for _tag, _type in ((Csig, ETHERTYPE_CSIG), (CsigWide, ETHERTYPE_CSIG_WIDE)):
+    bind_layers(Ether, _tag, type=_type)
+    bind_layers(Conga, _tag, type=_type)
+    bind_layers(_tag, IP, type=ETHERTYPE_IP)
+    bind_layers(_tag, IPv6, type=ETHERTYPE_IPV6)
 bind_layers(BTH, RETH, opcode=_WRITE_FIRST)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY_IMM)

@@ -111,6 +111,7 @@ _DCQCN = (
     "transport={cc: dcqcn, dcqcn: paper}",
 )
 _HPCC = (*_EIGHT, "traffic={kind: incast, senders: 8, bytes: 2MB}", "transport.cc=hpcc")
+_CSIG = (*_HPCC[:-1], "transport.cc=poseidon")
 _FASTER_FABRIC = (
     "link={rate_gbps: 25, fabric_rate_gbps: 100, delay_ns: 1000}",
     "traffic.bytes=1MB",
@@ -187,6 +188,8 @@ CASES = (
     Trial("incast, WRED", "incast", _WRED),
     Trial("incast, DCQCN", "incast", _DCQCN),
     Trial("incast, HPCC", "incast", _HPCC),
+    Trial("incast, Poseidon by CSIG", "incast", _CSIG),
+    Trial("incast, Poseidon by wide tags", "incast", (*_CSIG, "csig.tag=wide")),
     *(
         Trial(f"flows, {policy}", "hash-collision", (*_FLOWS, f"lb.policy={policy}"))
         for policy in ("ecmp", "flowlet", "dlb", "conga")

@@ -15,7 +15,7 @@ from scapy.utils import rdpcap
 from lab.engines.mininet.tap import NOT_ROOT, conga_hint
 from lab.machine.paths import CONGA_DISSECTOR
 from tests.lab.simulated import simulate
-from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga
+from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga, Csig, CsigWide
 from traffic.uet_layers import UetPds, UetSes
 
 
@@ -41,6 +41,44 @@ def test_tshark_reads_what_is_behind_congas_header(tmp_path: Path) -> None:
     assert all(row[3] for row in rows), "the RoCEv2 header is found"
     assert len({row[1] for row in rows}) == 1, "one link is one of the leaf's ways"
     assert f"lua_script:{CONGA_DISSECTOR} -r {capture}" in conga_hint(capture)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.parametrize("wide", [False, True])
+def test_tshark_and_scapy_read_the_same_of_csig(tmp_path: Path, wide: bool) -> None:
+    """Tags on their way, and as answers reflect them; RoCEv2 is found behind both."""
+    simulate(
+        "incast",
+        *("transport.cc=poseidon", f"csig.tag={'wide' if wide else 'compact'}"),
+        *("traffic.bytes=100KB", "measures.pcap=[h1-leaf1]"),
+        out=tmp_path,
+    )
+    layer, size = (CsigWide, 8) if wide else (Csig, 4)
+    names = ("signal", "d", "code", "locator", "reflected", "wide")
+    fields = [*(f"csig.{name}" for name in names), "infiniband.bth.opcode"]
+    reflected, seen = 0, Counter[int]()
+    for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
+        capture = str(tmp_path / "pcaps" / name)
+        rows = dissected(capture, CONGA_DISSECTOR.with_name("csig.lua"), fields)
+        frames = [Ether(bytes(kept).ljust(kept.wirelen, b"\0")) for kept in rdpcap(capture)]
+        assert len(rows) == len(frames) > 100
+        for row, frame in zip(rows, frames, strict=True):
+            told = [_number(word) for word in row]
+            assert told[6] == frame[BTH].opcode
+            if layer in frame:
+                tag = frame[layer]
+                assert told[4] is None
+            else:
+                raw = bytes(frame)
+                assert (told[6], raw[46] & 1) == (0x11, 1)
+                tag = layer(raw[60 : 58 + size] + b"\x08\x00")
+                assert told[4] == 1
+                reflected += 1
+            assert told[:4] == [tag.t, tag.d, tag.s, tag.lm]
+            assert told[5] == wide
+            seen[tag.t] += 1
+    assert reflected > 100
+    assert min(seen[0], seen[2]) > 100
 
 
 UET_FIELDS = ("type", "psn", "cack_psn", "ack_sack_bitmap", "nack_code", "nack_psn", "spdcid")

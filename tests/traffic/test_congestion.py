@@ -13,7 +13,7 @@ from traffic.congestion import CONTROLS, Kind, Parameter
 from traffic.endpoint import SOURCES
 
 USERS = {"roce": 1, "uet": 2, "mrc": 4}
-HEARS = ("MARKS", "TELEMETRY", "DELAY", "CREDIT", "ECHOES")
+HEARS = ("MARKS", "TELEMETRY", "DELAY", "CREDIT", "CSIG", "ECHOES")
 
 
 def line_of(parameter: Parameter) -> str:

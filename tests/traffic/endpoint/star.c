@@ -162,28 +162,32 @@ static ns_t duration(const struct star *star, uint32_t wire)
     return ns_after_ps(ps_for_bytes(wire + 24, star->rate));
 }
 
-/* Where headers stand, whichever the version of IP. */
+/* Where headers stand, behind a CSIG tag or none, whichever the version of IP. */
+static uint32_t ip_at(const uint8_t *bytes) { return WIRE_IP_AT + csig_bytes(be16_load(bytes + WIRE_TYPE_AT)); }
+
+static uint8_t *ip_of(const struct frame *frame) { return (uint8_t *)frame->bytes + ip_at(frame->bytes); }
+
 static uint8_t *udp_of(const struct frame *frame)
 {
-    uint8_t *ip = (uint8_t *)frame->bytes + WIRE_IP_AT;
+    uint8_t *ip = ip_of(frame);
     return ip + ip_bytes(ip);
 }
 
 static void lengthen(struct frame *frame, int more)
 {
-    uint8_t *ip = frame->bytes + WIRE_IP_AT, *length = ip + (ip_is_v6(ip) ? 4 : 2);
+    uint8_t *ip = ip_of(frame), *length = ip + (ip_is_v6(ip) ? 4 : 2);
     be16_store(length, (uint16_t)(be16_load(length) + more));
 }
 
 static void print_frame(const struct host *host, const uint8_t *bytes, uint32_t stored,
                         uint32_t wire, ns_t at)
 {
-    uint32_t udp = WIRE_IP_AT + ip_bytes(bytes + WIRE_IP_AT), bth = udp + WIRE_UDP;
+    uint32_t ip = ip_at(bytes), udp = ip + ip_bytes(bytes + ip), bth = udp + WIRE_UDP;
     if (be16_load(bytes + udp + 2) != ROCE_PORT)
         bth += WIRE_INT_SHIM + 4u * bytes[bth + 1];
     if (host->watched)
         printf("frame %s %llu %u opcode=%u psn=%u wire=%u\n", host->name, (unsigned long long)at,
-               ip_tos(bytes + WIRE_IP_AT) >> 5, bytes[bth], be24_load(bytes + bth + 9), wire);
+               ip_tos(bytes + ip) >> 5, bytes[bth], be24_load(bytes + bth + 9), wire);
     if (!host->captured)
         return;
     printf("bytes ");
@@ -261,7 +265,7 @@ static void service(struct host *host)
 
 static bool is_data(const struct frame *frame) 
 {
-    return ip_tos(frame->bytes + WIRE_IP_AT) >> 2 == 26;
+    return ip_tos(ip_of(frame)) >> 2 == 26;
 }
 
 /* Append what this queue's INT metadata is: queue id and occupancy, and, if our domain's words are
@@ -300,7 +304,7 @@ static void mark(struct star *star, struct host *to, struct frame *frame)
     if (!is_data(frame) || !(to->mark_next || (star->kmax && draw(star) < p)))
         return;
     to->mark_next = false;
-    ip_set_tos(frame->bytes + WIRE_IP_AT, ip_tos(frame->bytes + WIRE_IP_AT) | 3);
+    ip_set_tos(ip_of(frame), ip_tos(ip_of(frame)) | 3);
     star->marked++;
 }
 
@@ -328,7 +332,7 @@ static void dequeue(struct star *star, struct host *to)
 /* As p4src/trim.p4 does: IP tells what is left, UDP what there was. Room for it there is always. */
 static bool is_cut(const struct star *star, struct frame *frame)
 {
-    uint8_t *ip = frame->bytes + WIRE_IP_AT;
+    uint8_t *ip = ip_of(frame);
     uint32_t left = 64 - WIRE_IPV4 + ip_bytes(ip);
     const uint8_t *udp = udp_of(frame);
     bool is_mrc = be16_load(udp + 2) == ROCE_PORT && udp[WIRE_UDP] >= MRC_WRITE_FIRST;

@@ -13,7 +13,11 @@
  *                              domain's words they were asked for, whose place is empty otherwise
  *   answer NS BYTES MARKED ACKED NEXT [ROUND-TRIP]
  *                              an ACK of so many bytes that tells of marks, and may have been timed
+ *   reflects NS BYTES TAG      an ACK of so many bytes that reflects a CSIG tag, in hex; without a TAG
+ *                              none
  *   may BYTES                  whether it may send so much
+ *   tag TAG                    prints what a CSIG tag says: type, was cut, locator, value
+ *   ask BYTES TYPE             prints a tag of such a size that asks for a signal
  *   rx_buffer BPS ROOM XOFF XON   start a receive buffer afresh
  *   put NS STORED WIRE BYTE    a frame of such bytes comes; prints whether there was room
  *   take NS                    prints what has been taken by then, and how the buffer is
@@ -148,6 +152,53 @@ static bool read_answer(const char *line, struct cc *cc, ns_t *now)
     return true;
 }
 
+static uint32_t read_tag(const char *hex, uint8_t tag[CSIG_WIDE])
+{
+    uint32_t n = 0;
+    unsigned byte;
+    for (; n < CSIG_WIDE && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        tag[n++] = (uint8_t)byte;
+    return n;
+}
+
+static bool read_reflection(const char *line, struct cc *cc, ns_t *now)
+{
+    char hex[17] = "";
+    uint8_t tag[CSIG_WIDE];
+    unsigned long bytes;
+    struct csig csig;
+    if (sscanf(line, "reflects %lu %lu %16s", now, &bytes, hex) < 2)
+        return false;
+    struct cc_ack ack = {.now = *now, .bytes = bytes, .round_trip = CC_UNTOLD};
+    if (*hex) {
+        csig = csig_read(tag, read_tag(hex, tag));
+        ack.csig = &csig;
+    }
+    cc->ops->acked(cc, &ack);
+    return true;
+}
+
+static bool print_tag(const char *line)
+{
+    char hex[17];
+    uint8_t tag[CSIG_WIDE] = {0};
+    uint32_t bytes, type;
+    if (sscanf(line, "tag %16s", hex) == 1) {
+        bytes = read_tag(hex, tag);
+        struct csig csig = csig_read(tag, bytes);
+        printf("%u %d %u %u %d\n", csig.type, csig.was_cut, csig.locator, csig.value,
+               csig_bytes(be16_load(tag)) == bytes);
+    } else if (sscanf(line, "ask %u %u", &bytes, &type) == 2) {
+        csig_ask(tag, bytes, type);
+        for (uint32_t i = 0; i < bytes; i++)
+            printf("%02x", tag[i]);
+        printf("\n");
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* Feed a control; false if it is not known with what. */
 static bool feed(const char *line, struct cc *cc)
 {
@@ -180,7 +231,7 @@ static bool feed(const char *line, struct cc *cc)
     } else if (sscanf(line, "lost %lu %lu %lu", &now, &bytes, &flying) == 3) {
         cc->ops->lost(cc, bytes, flying, now);
     } else if (sscanf(line, "look %lu", &now) != 1 && !read_ack(line, cc, &now) &&
-               !read_answer(line, cc, &now)) {
+               !read_answer(line, cc, &now) && !read_reflection(line, cc, &now)) {
         return false;
     }
     print_flow(cc, now);
@@ -236,7 +287,7 @@ int main(void)
     size_t room = 0;
 
     while (getline(&line, &room, stdin) > 0) {
-        if (read_rx_buffer(line, &rx_buffer))
+        if (read_rx_buffer(line, &rx_buffer) || print_tag(line))
             continue;
         if (!strncmp(line, "crc ", 4)) {
             print_crc(line + 4);

@@ -23,7 +23,7 @@ struct parameters {
 };
 
 static const struct cc_parameter PARAMETERS[] = {
-    CC_REAL(range, 0.5, 0.001, 1000,
+    CC_REAL(range, 1, 0.001, 1000,
             "The target delay of the slowest flow above the fastest's, p, in round trips of an empty fabric."),
     CC_REAL(least, 0.1, 0.001, 1000, "The target of a flow at the link's rate, k, in the same."),
     CC_SHARE(step, 0.25, "How far an answer moves the rate towards that whose target the delay is, m."),
