@@ -30,7 +30,7 @@ from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
 from params.access import Rule
 from params.buffer import Buffer
-from params.classes import PAUSE_PRIORITY, PRIORITIES, ClassSet
+from params.classes import CONTROL_PRIORITY, PAUSE_PRIORITY, PRIORITIES, ClassSet
 from params.csig import Signal, buckets
 from params.link import Replay
 from params.load_balancing import Policy
@@ -222,6 +222,7 @@ def switch_plan(
         *_schedule(site),
         *_load(site),
         *_telemetry(site),
+        *_notify(site),
         *_csig(site),
         *_permissions(site),
         *_losses(site),
@@ -985,6 +986,26 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
 
 
 # --- permit.p4, lose.p4 --------------------------------------------------------------------------
+
+
+# --- notify.p4 -----------------------------------------------------------------------------------
+
+
+def _notify(site: SwitchSite) -> Iterator[Entity]:
+    ecn = site.settings.ecn
+    if not ecn.enabled or not ecn.fast_cnp:
+        return
+    interval = site.ticks(ecn.fast_cnp_ns)
+    for port in site.ports:
+        match: dict[str, Match] = {"standard_metadata.egress_port": port}
+        yield entry("notifiers", match, "tell_sender", interval=interval)
+    yield default(
+        "notifier",
+        "be_notifier",
+        address=int(site.fabric.loopback(site.switch)),
+        mac=mac_bits(site.fabric.mac(site.switch)),
+        notice_dscp=site.settings.dscp_of(CONTROL_PRIORITY),
+    )
 
 
 # --- csig.p4 -------------------------------------------------------------------------------------

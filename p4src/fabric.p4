@@ -28,6 +28,7 @@
 #include "schedule.p4"
 #include "mark.p4"
 #include "csig.p4"
+#include "notify.p4"
 #include "telemetry.p4"
 #include "report.p4"
 #ifdef PARKING
@@ -43,6 +44,7 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     lose_received() arrival_losses;
     permit() permissions;
     usid_arrive() usids;
+    notify_turn() notifications;
     route() routing;
     punt() control_path;
     usid_depart() steering;
@@ -87,6 +89,9 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             received.apply(standard_metadata);
         } else {
             standard_metadata.ingress_port = meta.copy_in_port;
+            if (hdr.bth.isValid()) {
+                notifications.apply(hdr, meta, standard_metadata);
+            }
         }
 
         if (hdr.pfc.isValid()) {
@@ -111,7 +116,9 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 if (is_new) {
                     arrival_losses.apply(meta, standard_metadata);
                 }
-                permissions.apply(hdr, meta, standard_metadata);
+                if (!hdr.bth.isValid()) {
+                    permissions.apply(hdr, meta, standard_metadata);
+                }
             }
 
             if (meta.drop_reason == drop_reason_t.NONE) {
@@ -194,6 +201,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
     load() loads;
     mark() marks;
     csig() signals;
+    notify_begin() notices_begun;
     conga_note() conga_notes;
     telemetry() telemetries;
     lose_sent() departure_losses;
@@ -264,6 +272,8 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
                 pause_frames.apply(hdr, meta, standard_metadata);
             } else if (meta.copy_purpose == copy_t.FLOOD) {
                 recirculate_preserving_field_list(FLOOD_FIELDS);
+            } else if (meta.copy_purpose == copy_t.NOTICE) {
+                notices_begun.apply(hdr, standard_metadata);
             } else if (meta.copy_purpose == copy_t.CREDIT) {
                 credit_frames.apply(hdr, meta, standard_metadata);
             } else {

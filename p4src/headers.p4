@@ -153,6 +153,23 @@ header vxlan_t {
     hdr.ipv6.payload_len = hdr.ipv6.payload_len + (bytes);     \
     hdr.carrier.payload_len = hdr.carrier.payload_len + (bytes);
 
+// RoCEv2's transport header, of what is to become a notification,
+header bth_t {
+    bit<8>  opcode;
+    bit<8>  flags;               // solicited event, migration, pad, version
+    bit<16> partition;
+    bit<8>  congestion;          // FECN, BECN
+    bit<24> queue_pair;
+    bit<8>  ack;
+    bit<24> psn;
+}
+
+// and what then follows it (notify.p4).
+header notice_t {
+    bit<128> address;            // whose queue pair that is
+    bit<32>  icrc;
+}
+
 // INT-MD v2.1: the shim after UDP, and the metadata header.
 header int_head_t {
     bit<4>  type;                // 1: INT-MD
@@ -279,6 +296,8 @@ struct headers_t {
     int_left_t    int_left;
     int_sent_t    int_sent;
     int_stack_t   int_stack;
+    bth_t         bth;                 // of a packet that goes round to become a notification
+    notice_t      notice;
     // Not part of any packet: what a sink takes off one goes along with the clone that becomes the
     // report, because clones keep all headers, and the deparser writes none of these.
     int_head_t    kept_int_head;
@@ -360,7 +379,7 @@ struct metadata_t {
     @field_list(COPY_FIELDS) priority_t copy_priority;
     @field_list(COPY_FIELDS) bool       copy_pause;      // or resume
     @field_list(COPY_FIELDS) bit<8>     copy_reason;
-    @field_list(COPY_FIELDS, FLOOD_FIELDS) port_t copy_in_port;
+    @field_list(COPY_FIELDS, FLOOD_FIELDS, NOTICE_FIELDS) port_t copy_in_port;
     @field_list(COPY_FIELDS) port_t     copy_out_port;
     @field_list(COPY_FIELDS) bit<16>    copy_length;
     @field_list(COPY_FIELDS) tick_t     copy_time;

@@ -9,17 +9,19 @@
 // Reads:  the port, meta.priority, meta.out_used (the queue, this packet included), ECN in the IP
 //         header.
 // Writes: ECN in the IP header, in hdr.outer_ipv4 of a tunnel too; the counter of marked packets;
-//         meta.drop_reason.
+//         meta.drop_reason; what notify.p4 writes, to which a mark that is due goes first.
 
 #ifndef MARK_P4
 #define MARK_P4
 
 #include "headers.p4"
 #include "sizes.p4"
+#include "notify.p4"
 
 control mark(inout headers_t hdr, inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
     counter(PORTS, CounterType.packets) marked;
+    notify_ask() sender;
 
     bytes_t  kmin = 0;
     bytes_t  kmax = 0;
@@ -65,7 +67,11 @@ control mark(inout headers_t hdr, inout metadata_t meta,
             chance_t draw;
             random(draw, 0, 0xFFFFFFFE);
             if (draw < chance) {
+                bool is_told = false;      // its sender, by a notification
                 if (ecn != ECN_NOT_CAPABLE) {
+                    sender.apply(hdr, meta, standard_metadata, is_told);
+                }
+                if (ecn != ECN_NOT_CAPABLE && !is_told) {
                     if (hdr.carrier.isValid()) {
                         hdr.carrier.ecn = ECN_CONGESTED;
                     } else if (hdr.ipv6.isValid()) {
@@ -75,7 +81,7 @@ control mark(inout headers_t hdr, inout metadata_t meta,
                     }
                     hdr.outer_ipv4.ecn = ECN_CONGESTED;    // of a tunnel that begins here
                     marked.count((bit<32>)standard_metadata.egress_port);
-                } else if (meta.drop_reason == drop_reason_t.NONE) {
+                } else if (ecn == ECN_NOT_CAPABLE && meta.drop_reason == drop_reason_t.NONE) {
                     meta.drop_reason = drop_reason_t.EARLY_DROP;
                 }
             }

@@ -52,9 +52,36 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_VLAN: parse_vlan;
             ETHERTYPE_CSIG: parse_csig;
             ETHERTYPE_CSIG_WIDE: parse_csig_wide;
+            ETHERTYPE_NOTICE: parse_notice;
             ETHERTYPE_MAC_CONTROL: parse_mac_control;
             default: accept;
         }
+    }
+
+    // From outside it is nothing that is known.
+    state parse_notice {
+        transition select(standard_metadata.instance_type, packet.lookahead<bit<4>>()) {
+            (PACKET_RECIRCULATED, 4): parse_notice_ipv4;
+            (PACKET_RECIRCULATED, 6): parse_notice_ipv6;
+            default: accept;
+        }
+    }
+
+    state parse_notice_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition parse_notice_transport;
+    }
+
+    state parse_notice_ipv6 {
+        packet.extract(hdr.ipv6);
+        transition parse_notice_transport;
+    }
+
+    state parse_notice_transport {
+        packet.extract(hdr.udp);
+        packet.extract(hdr.bth);
+        meta.src_port = hdr.udp.src_port;
+        transition accept;
     }
 
     state parse_mac_control {
@@ -300,6 +327,8 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.int_left);
         packet.emit(hdr.int_sent);
         packet.emit(hdr.int_stack);
+        packet.emit(hdr.bth);
+        packet.emit(hdr.notice);
     }
 }
 

@@ -15,6 +15,7 @@ const bit<32> GROUPS        = 512;
 const bit<32> SLOTS         = 32768;     // of all groups together
 const bit<32> DRILLS        = 4096;      // GROUPS x 8 priorities
 const bit<32> FLOWLETS      = 8192;      // flows remembered by flowlet switching; a power of two
+const bit<32> NOTIFIED      = 8192;      // flows whose senders were told; a power of two
 const bit<32> LEAVES        = 256;       // leaves among which congestion is told
 const bit<32> LEAF_PATHS    = 16384;     // LEAVES x 64 ways of a group
 const bit<32> HOSTS         = 65536;     // whose tenants are known

@@ -24,6 +24,7 @@ const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
 const bit<16> ETHERTYPE_CSIG        = 0x9900;    // none is assigned: docs/csig.md
 const bit<16> ETHERTYPE_CSIG_WIDE   = 0x9901;
+const bit<16> ETHERTYPE_NOTICE      = 0x88B6;    // for local experiments; never leaves a switch
 const bit<16> OPCODE_PFC            = 0x0101;
 const bit<16> OPCODE_EXTENSION      = 0xFFFE;    // of MAC control: what an OUI's owner defines
 const bit<24> CREDIT_OUI            = 0x02C105;  // ours, locally administered
@@ -42,15 +43,23 @@ const bit<8>  EXTENSION_MOBILITY       = 135;
 const bit<16> INT_DOMAIN            = 0xC105;    // whose domain-specific instructions are ours
 const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
 const bit<16> UDP_PORT_VXLAN        = 4789;
+const bit<16> UDP_PORT_ROCE         = 4791;
+const bit<8>  BTH_CNP               = 0x81;
+const bit<8>  BTH_BECN              = 0x40;
+const bit<8>  BTH_SENDS_AND_WRITES  = 0x0C;      // opcodes of a reliable connection's, below it
 
+const bit<16> ETHERNET_BYTES = 14;
 const bit<16> IPV4_BYTES = 20;
 const bit<16> IPV6_BYTES = 40;
 const bit<16> SRH_BYTES  = 8;                    // without segments
 const bit<16> UDP_BYTES  = 8;
 const bit<16> VXLAN_BYTES = 8;
+const bit<16> BTH_BYTES  = 12;
+const bit<16> NOTICE_BYTES = 40;                 // from UDP to the ICRC
 
 const bit<2>  ECN_NOT_CAPABLE = 0;
 const bit<2>  ECN_CAPABLE_1   = 1;               // ECT(1), which says more than ECT(0)
+const bit<2>  ECN_CAPABLE_0   = 2;
 const bit<2>  ECN_CONGESTED   = 3;
 
 const priority_t PRIORITY_CONTROL = 7;           // pause frames overtake everything
@@ -60,11 +69,13 @@ const priority_t PRIORITY_ROUTING = 6;           // what control planes say to e
 #define BYTES24(bytes) ((bit<24>)((bytes) > 0xFFFFFF ? 0xFFFFFF : (bytes)))
 
 const bit<32> PACKET_NORMAL      = 0;            // instance types
+const bit<32> PACKET_RECIRCULATED = 4;
 const bit<32> PACKET_RESUBMITTED = 6;
 
 #define COPY_FIELDS 1                            // the field list clones keep
 #define PARKED_FIELDS 2                          // and that of parked packets
-#define FLOOD_FIELDS 3                           // and of what goes round (vxlan.p4)
+#define FLOOD_FIELDS 3                           // and of what goes round (vxlan.p4,
+#define NOTICE_FIELDS 4                          // notify.p4)
 
 // Clone sessions: one for every port, which leads back out of it, and one for reports.
 #define SESSION_OF(port) ((bit<32>)(port) + 1)
@@ -122,7 +133,8 @@ enum bit<8> copy_t {
     INT_REPORT  = 2,      // becomes a report of the telemetry the packet carried
     DROP_REPORT = 3,      // becomes a report of the packet's end
     CREDIT      = 4,      // becomes word of credits
-    FLOOD       = 5       // goes round, to where the flood has not been yet
+    FLOOD       = 5,      // goes round, to where the flood has not been yet
+    NOTICE      = 6       // goes round, to become a notification (notify.p4)
 }
 
 #endif

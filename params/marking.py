@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from params.classes import ByClass, ClassSet
 from params.section import Section
-from params.units import MOST_MEMORY, Size
+from params.units import MOST_MEMORY, DurationNs, Size
 
 _STEEPEST = 0xFFFFFFFF
 
@@ -56,6 +56,10 @@ class _CanMark(Section):
 class Ecn(Marking, _CanMark):
     """Marking, by the length of the queue a packet leaves."""
 
+    fast_cnp: bool = False
+    """Whether a switch tells senders itself (fast CNP) where it would mark; transport.cc=dcqcn."""
+    fast_cnp_ns: DurationNs = Field(default=50_000, ge=1, le=10**9)
+    """The least time between two fast CNPs of a switch to the sender of one flow."""
     classes: ByClass[ClassMarking] = {}
     """By class: kmin, kmax, pmax and drop; without it lossless classes have these, others none."""
 

@@ -456,6 +456,7 @@ def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
         retransmitted_packets=total("retransmitted_packets"),
         naks=total("tx_naks"),
         cnps=total("np_cnp_sent"),
+        fast_cnps=total("rp_fast_cnps") if scenario.ecn.fast_cnp else None,
         timeouts=total("local_ack_timeout_err"),
         out_of_order_packets=total("out_of_sequence"),
         qp_errors=total("qp_errors"),

@@ -158,6 +158,7 @@ class Roce(Part):
     timeouts: int
     out_of_order_packets: int
     qp_errors: int
+    fast_cnps: int | None = None  # of switches, if these tell senders themselves
     lost_acks: int | None = None  # in a class that may lose what its data's class may not
 
 

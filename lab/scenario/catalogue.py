@@ -117,6 +117,7 @@ def check(scenario: Scenario) -> None:
     _check_links(scenario, fabric)
     _check_hosts(scenario, fabric)
     _check_telemetry(scenario)
+    _check_notices(scenario)
     _check_plans(scenario, fabric)
 
 
@@ -171,6 +172,15 @@ def _check_telemetry(scenario: Scenario) -> None:
         raise ScenarioError(
             f"int.mtu: {name} has to hear of every hop",
             "Leave out int.mtu, or choose another transport.cc.",
+        )
+
+
+def _check_notices(scenario: Scenario) -> None:
+    hears = scenario.transport.control.hears_notices
+    if scenario.ecn.fast_cnp and not hears:
+        raise ScenarioError(
+            f"ecn.fast_cnp: nobody obeys fast CNPs with transport.cc={scenario.transport.cc}",
+            "Choose transport.cc=dcqcn, or leave out ecn.fast_cnp.",
         )
 
 

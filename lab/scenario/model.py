@@ -418,6 +418,7 @@ class Scenario(Section):
                 self.transport.control.hears_csig,
                 "CSIG's tags would stay inside of tunnels: choose another transport.cc",
             ),
+            (self.ecn.fast_cnp, "fast CNPs cannot be told from within tunnels: leave it out"),
             (self.classes.trust == "pcp", "tags stay inside of tunnels: leave classes.trust dscp"),
         )
         for is_refused, why in refused:

@@ -452,6 +452,24 @@ static bool take_reflection(struct packet *packet)
     return true;
 }
 
+/* Whether a CNP is a switch's: it names the peer's queue pair, and behind the BTH the peer. */
+static bool is_fast_cnp(const struct packet *packet)
+{
+    static const uint8_t nobody[WIRE_CNP_PAD];
+    return packet->opcode == BTH_CNP && packet->there >= WIRE_CNP_PAD &&
+           memcmp(packet->body, nobody, WIRE_CNP_PAD) != 0;
+}
+
+/* The queue pair that sends to that of a peer; NULL if there is none. */
+static struct qp *sender_to(const struct ep *ep, const struct packet *packet)
+{
+    uint32_t bytes = ep->config.ip == 6 ? 16 : 4;
+    for (uint32_t i = 0; i < ep->qp_count; i++)
+        if (ep->qps[i].remote == packet->remote && !memcmp(ep->qps[i].flow.address, packet->body, bytes))
+            return &ep->qps[i];
+    return NULL;
+}
+
 /* `tag_bytes` of a CSIG tag stand before the type that says IP. */
 static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t tag_bytes, uint32_t stored,
                          ns_t now)
@@ -462,9 +480,11 @@ static void receive_roce(struct ep *ep, const uint8_t *frame, uint32_t tag_bytes
         ++*wrong;
         return;
     }
-    struct qp *qp = qp_find(ep, packet.remote);
+    bool is_switch_s = is_fast_cnp(&packet);
+    struct qp *qp = is_switch_s ? sender_to(ep, &packet) : qp_find(ep, packet.remote);
     uint32_t reth = opcode_starts(packet.opcode) ? WIRE_RETH : 0;
-    if (!qp || qp->error || !qp_is_from_peer(qp, frame + WIRE_IP_AT))
+    ep->counters.rp_fast_cnps += is_switch_s;
+    if (!qp || qp->error || (!is_switch_s && !qp_is_from_peer(qp, frame + WIRE_IP_AT)))
         ep->counters.rx_no_queue_pair++;
     else if (opcode_is_write(packet.opcode) && packet.there >= reth)
         responder_data(ep, qp, &packet, now);

@@ -228,6 +228,7 @@ struct ep_port {
     X(np_cnp_sent, "CNPs sent")                                                           \
     X(rp_cnp_handled, "CNPs received and obeyed")                                         \
     X(rp_cnp_ignored, "CNPs received on a queue pair that has no use for them")                      \
+    X(rp_fast_cnps, "those of all CNPs that a switch sent")                                \
     X(rx_discards, "frames that found the receive buffer full")                           \
     X(rx_discards_lossless, "those of them whose class the adapter pauses")               \
     X(tx_pfc_frames, "pause frames sent, those that end a pause included")                 \

@@ -29,7 +29,7 @@ enum {
     WIRE_SACK = 4,
     WIRE_SACK_WORDS = 16, /* at most: 1024 packets */
     WIRE_SACK_TWICE = 0x80,
-    WIRE_CNP_PAD = 16,
+    WIRE_CNP_PAD = 16, /* what a switch sends (fast CNP) has there whose queue pair the BTH names */
     WIRE_ICRC = 4,
     WIRE_IP_AT = WIRE_ETHERNET,
     WIRE_TYPE_AT = 12, /* Ethernet's */

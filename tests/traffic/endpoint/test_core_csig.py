@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 import subprocess
+from dataclasses import replace
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 
 from params.csig import Signal, Tag, buckets
 from tests.fabric.test_csig import ALL_ONES, read, tag
-from tests.traffic.endpoint.star import GBPS, A, B, one_way, run, unfinished
+from tests.traffic.endpoint.star import GBPS, A, B, ends, one_way, receives, run, sends, unfinished
 from tests.traffic.poseidon_model import Flow
-from traffic.endpoint import EndpointConfig, Recovery
+from traffic.endpoint import EndpointConfig, EndpointPlan, Recovery
 from traffic.frames import icrc
 
 
@@ -143,3 +145,45 @@ def test_a_reflection_that_is_none_is_malformed(star: Path, bad: str) -> None:
 def test_other_sizes_of_tags_are_refused(star: Path) -> None:
     with pytest.raises(ValueError, match="csig"):
         EndpointConfig(link_bps=GBPS, csig=5)  # type: ignore[arg-type]
+
+
+def test_a_switch_s_notification_slows_the_flow_it_is_about(star: Path) -> None:
+    """Queue pairs of several peers have the same number there: the address tells them apart."""
+    config = EndpointConfig(link_bps=100 * GBPS, mtu=1024)
+    peers = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
+    pairs = [ends(A, peer, 10 + 2 * n, cc="dcqcn") for n, peer in enumerate(peers)]
+    flows = [replace(pair[0].flow, queue_pair=9) for pair in pairs]
+    mine = tuple(
+        pair[0].model_copy(update={"flow": flow}) for pair, flow in zip(pairs, flows, strict=True)
+    )
+    theirs = [pair[1].model_copy(update={"number": 9}) for pair in pairs]
+    sizes = [200_000]
+    moves = tuple(move for n, pair in enumerate(mine) for move in sends(pair, sizes, 100 * n))
+    plans = {A: EndpointPlan(config=config, queue_pairs=mine, transfers=moves)}
+    for n, (peer, pair) in enumerate(zip(peers, theirs, strict=True)):
+        plans[peer] = EndpointPlan(
+            config=config, queue_pairs=(pair,), transfers=receives(pair, sizes, 100 * n)
+        )
+
+    def notice(address: str, number: int = 9) -> str:
+        bth = bytes((0x81, 0x40, 255, 255, 0x40)) + number.to_bytes(3, "big") + bytes(4)
+        udp = (49152).to_bytes(2, "big") + (4791).to_bytes(2, "big") + (40).to_bytes(2, "big")
+        body = udp + bytes(2) + bth + IPv4Address(address).packed.ljust(16, b"\0")
+        head = bytes((0x45, 0xC2, 0, 60, 0, 0, 64, 0, 64, 17, 0, 0))
+        packet = head + IPv4Address("10.255.16.1").packed + IPv4Address(A).packed + body
+        frame = bytes(12) + b"\x08\x00" + packet + icrc(packet).to_bytes(4, "little")
+        return frame.hex()
+
+    plain = run(star, plans)
+    strays = [notice("10.0.0.9"), notice(peers[0], 8)]
+    extra = [f"inject {A} at={1000 + n} {frame}" for n, frame in enumerate(strays)]
+    unmoved = run(star, plans, extra=extra)
+    assert unmoved.end_ns == plain.end_ns
+    assert unmoved.counters(A)["rp_fast_cnps"] == unmoved.counters(A)["rx_no_queue_pair"] == 2
+    for slowed in range(3):
+        extra = [f"inject {A} at=1000 {notice(peers[slowed])}"]
+        outcome = run(star, plans, extra=extra)
+        counters = outcome.counters(A)
+        assert (counters["rp_fast_cnps"], counters["rp_cnp_handled"]) == (1, 1)
+        last = {n: outcome.hosts[A].transfers[100 * n].end_ns or 0 for n in range(3)}
+        assert max(last, key=lambda n: last[n]) == slowed
