@@ -188,6 +188,7 @@ CASES = (
     Trial("incast, WRED", "incast", _WRED),
     Trial("incast, DCQCN", "incast", _DCQCN),
     Trial("incast, HPCC", "incast", _HPCC),
+    Trial("incast, DCQCN by fast CNPs", "incast", (*_DCQCN, "ecn.fast_cnp=true")),
     Trial("incast, Poseidon by CSIG", "incast", _CSIG),
     Trial("incast, Poseidon by wide tags", "incast", (*_CSIG, "csig.tag=wide")),
     *(

@@ -77,6 +77,13 @@ WORDS = (
         "closlab run pfc-storm --engine sim",
     ),
     Word(
+        "CSIG",
+        "congestion signalling; draft-ravi-ippm-csig",
+        "A tag of 4 or 8 bytes in which each hop puts what it has to say in place of what is "
+        "there, if that is worse; the receiver tells the sender, who hears of the worst hop alone.",
+        "closlab run congestion-signals --engine sim",
+    ),
+    Word(
         "DCQCN",
         "data centre quantised congestion notification",
         "The rate control of RoCEv2 adapters: cut by a fraction on a notification, recover in "
@@ -131,6 +138,13 @@ WORDS = (
         "Switches mark packets that leave a long queue: none below Kmin, all above Kmax, a "
         "growing share between.",
         "closlab explain ecn",
+    ),
+    Word(
+        "fast CNP",
+        "back-to-sender signal; draft-xiao-rtgwg-rocev2-fast-cnp",
+        "A congested switch's own word to a sender that it should slow down, instead of a mark "
+        "that the receiver would tell it of.",
+        "closlab explain ecn.fast_cnp",
     ),
     Word(
         "FCT",

@@ -451,6 +451,24 @@ def test_what_is_drained_is_left_and_nothing_is_lost(run: RunScenario, is_steere
         assert used[1] == 0 < used[2] < 0.9 * used[0]
 
 
+def test_congestion_signals(run: RunScenario) -> None:
+    """Who has two bottlenecks is slowed most; what tells a sender more, or sooner, saves pauses."""
+    told = {
+        name: run("congestion-signals", *changes).result
+        for name, changes in {
+            "nothing": ("transport.cc=none",),
+            "marks": ("transport.cc=dcqcn",),
+            "switches": ("transport.cc=dcqcn", "ecn.fast_cnp=true"),
+            "tags": (),
+        }.items()
+    }
+    paused = {name: found.pfc.paused_ns for name, found in told.items()}
+    assert paused["tags"] < paused["switches"] < paused["marks"] < paused["nothing"] / 4
+    assert all(found.flows.completed == 8 and not found.drops.total for found in told.values())
+    assert (told["switches"].roce.fast_cnps or 0) > 20 > told["switches"].roce.cnps
+    assert fct(told["tags"]).max < 1.15 * fct(told["nothing"]).max
+
+
 def test_degraded_path(run: RunScenario) -> None:
     """conga goes round, dlb does not; over several seeds in tests.fabric.shows."""
     conga, dlb = (run("degraded-path", f"lb.policy={policy}") for policy in ("conga", "dlb"))

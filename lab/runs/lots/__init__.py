@@ -122,6 +122,8 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content["segments"] = settings.segments(lot, chosen, content["transport"], tenants)
     content |= settings.access(lot, chosen)
     content["buffer"] = settings.memory(lot, chosen)
+    for section, more in settings.signals(lot, chosen).items():
+        content[section] = {**content.get(section, {}), **more}
     if _uses_control(content["transport"]):
         carried.append(CONTROL_PRIORITY)
     _size(lot, content, chosen, is_lossy=bool({*carried} & {*chosen.lossy}))

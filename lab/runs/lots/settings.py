@@ -72,7 +72,8 @@ def frame(lot: Lot, fabric: Fabric, kind: str) -> Frame:
     ccs = [
         name
         for name, control in CONTROLS.items()
-        if transport in control.users and not (is_tunnelled and control.hears_telemetry)
+        if transport in control.users
+        and not (is_tunnelled and (control.hears_telemetry or control.hears_csig))
     ]
     goes_by_credits = not has_ports and lot.chance(0.12)
     return Frame(
@@ -259,6 +260,18 @@ def telemetry(lot: Lot, chosen: Frame) -> Section:
     if by_hosts or chosen.is_tunnelled or not lot.chance(0.2):
         return {}
     return {"share": lot.one((0.01, 0.1, 1)), **lot.maybe(0.3, mtu=lot.upto(9200, 64))}
+
+
+def signals(lot: Lot, chosen: Frame) -> dict[str, Section]:
+    """How senders hear of congestion, where there is a choice: additions to some sections."""
+    control = CONTROLS[chosen.cc]
+    if control.hears_csig:
+        unaware = [host.name for host in lot.some(chosen.fabric.hosts, 1)]
+        tag = {"tag": lot.one(("compact", "wide"))}
+        return {"csig": {**tag, **lot.maybe(0.3, unaware=unaware)}}
+    if control.hears_notices and not chosen.is_tunnelled and lot.chance(0.3):
+        return {"ecn": {"fast_cnp": True, **lot.maybe(0.7, fast_cnp_ns=lot.wide(100, 1_000_000))}}
+    return {}
 
 
 def segments(lot: Lot, chosen: Frame, transport: Section, tenants: list[str]) -> Section:
