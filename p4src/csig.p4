@@ -16,7 +16,7 @@
 // steps, a power of two each.
 //
 // Reads:  hdr.csig or hdr.csig_wide, the port, the clock, meta.utilisation, meta.out_used.
-// Writes: these tags; the EtherType before a tag that is taken off.
+// Writes: hdr.csig or hdr.csig_wide; hdr.ethernet and hdr.vlan (EtherTypes), where a tag is taken off.
 // Stops:  a switch that is told nothing lets tags pass. Free rates are as good as load.p4's window.
 
 #ifndef CSIG_P4

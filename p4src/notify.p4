@@ -10,8 +10,9 @@
 //        the draft has an IPv6 option for that address, which this fabric would refuse, the 16 bytes
 //        have it that a CNP leaves empty. From there on it is a packet like any other.
 //
-// Reads:  meta.dst_port, meta.claim.in_port, hdr, the clock.
-// Writes: meta.copy_*, notified, notices; all of a copy's headers.
+// Reads:  the port, meta.dst_port, meta.claim.in_port, hdr, the clock.
+// Writes: meta.copy_*, notified, notices; of a copy hdr, all that is there, meta.dst_port and
+//         standard_metadata.
 // Stops:  a packet whose one copy is needed otherwise is marked; so is what is not RoCEv2.
 
 #ifndef NOTIFY_P4
@@ -130,7 +131,7 @@ control notify_turn(inout headers_t hdr, inout metadata_t meta,
 
     bit<32> crc = 0;
 
-    // Of UDP and what follows the sum is the same under both; of IP all that may change counts as ones.
+    // From UDP on the sum is of the same under both; what may change counts as ones.
     #define SUMMED hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.length, 16w0xFFFF,              \
         hdr.bth.opcode, hdr.bth.flags, hdr.bth.partition, 8w0xFF, hdr.bth.queue_pair,          \
         hdr.bth.ack, hdr.bth.psn, hdr.notice.address

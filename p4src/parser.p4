@@ -3,7 +3,7 @@
 // telemetry. What else follows travels as payload.
 //
 // Reads:  the frame, and the packet's kind: whether the switch made it itself. The checks of what
-//         is deparsed look at hdr.int_* and hdr.report*.
+//         is deparsed look at hdr.int_*, hdr.notice and hdr.report*.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IP header with
 //         options, extension headers or of another version, leaves a parser error, which fabric.p4
 //         turns into a counted drop.

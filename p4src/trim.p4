@@ -18,7 +18,7 @@
 //         by hdr.vlan, hdr.csig*, hdr.conga, hdr.srh, hdr.udp and hdr.int_head.
 // Writes: meta.drop_reason (TRIMMED: it goes on; CUT_LOST), meta.claim, meta.priority,
 //         standard_metadata.priority, meta.int_order, the IP header, buffer_in_used,
-//         buffer_out_used, the counter; in a CSIG tag that no hop is to change it.
+//         buffer_out_used, the counter; in a tag (hdr.csig*) that no hop is to change it.
 // Stops:  classes that are paused instead. On BMv2 loads and counters of the switch that cuts
 //         still count what the packet was.
 
