@@ -25,6 +25,9 @@ _NUMBER = re.compile(r"\s*(-?\d{1,18})\s*")
 _LENGTH = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)\s*m")
 _REFERENCE = re.compile(r"\[[A-Z_0-9]+\|(.+)\]")
 _RANGE = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?")
+_PANEL = re.compile(
+    r"Ethernet\d{1,4}"
+)  # a port that is neither for management nor within a chassis
 _MOST_MEMORY = 2**40 - 1  # chips with packet memory of their own beside them have many GB
 _LAST_GROUP, _LAST_QUEUE = 7, 63  # some chips have a dozen queues a port, of which 0 to 7 are told
 USUAL_MTU = 9100  # of a port that says none: buffermgrd's own
@@ -231,6 +234,7 @@ class _Reader:
         self._path = path
         self.unread: list[str] = []
         self._dangling: list[tuple[str, str, str, str]] = []
+        self._gone: set[str] = set()  # ports that are named and not there
         if not isinstance(content, dict):
             raise self._wrong("its top level", content, "tables, by name, in {}")
         for name, table in content.items():
@@ -391,6 +395,10 @@ class _Reader:
 
     def _known(self, place: str, name: str, ports: Mapping[str, Port]) -> Port | None:
         if name not in ports:
+            if _PANEL.fullmatch(name) and name not in self._gone:
+                self._gone.add(name)
+                table, _, key = place.partition("|")
+                self._dangling.append((table, _safe(key), "PORT", name))
             self.unread.append(f"{_safe(place)}: there is no port {_safe(name)}")
             return None
         return ports[name]
@@ -472,12 +480,15 @@ class _Reader:
                         self._dangles(what, f"{port.name}|{number}", table, name)
         for key, entry in self._table("BUFFER_PROFILE").items():
             pool = self._reference(f"BUFFER_PROFILE|{key}", entry, "pool")
-            if pool is not None and pool not in self._table("BUFFER_POOL"):
+            if pool is None:
+                self._dangles("BUFFER_PROFILE", key, "BUFFER_POOL", "")
+            elif pool not in self._table("BUFFER_POOL"):
                 self._dangles("BUFFER_PROFILE", key, "BUFFER_POOL", pool)
 
     def _dangles(self, table: str, key: str, of: str, name: str) -> None:
         self._dangling.append((table, _safe(key), of, name))
-        self.unread.append(f"{table}|{_safe(key)}: there is no {of} '{name}'")
+        what = f"there is no {of} '{name}'" if name else f"it names no {of}"
+        self.unread.append(f"{table}|{_safe(key)}: {what}")
 
     def _trimming(self) -> Trimming | None:
         entry = self._table("SWITCH_TRIMMING").get("GLOBAL")
@@ -506,7 +517,14 @@ class _Reader:
             self._text(f"BGP_NEIGHBOR|{key}", entry, "name")
             for key, entry in self._table("BGP_NEIGHBOR").items()
         ]
-        return frozenset(filter(None, names)) if names and all(names) else None
+        unnamed = [key for key, name in zip(self._table("BGP_NEIGHBOR"), names, strict=True)
+                   if name is None]  # fmt: skip
+        if unnamed:
+            self.unread.append(
+                f"BGP_NEIGHBOR|{_safe(unnamed[0])}: it has no name, so with which switches BGP is "
+                f"spoken is not asked ({len(unnamed)})"
+            )
+        return frozenset(filter(None, names)) if names and not unnamed else None
 
     def _pools(self) -> dict[str, Pool]:
         return {
@@ -543,7 +561,9 @@ class _Reader:
                 for key in entry:
                     if not key.isascii() or not key.isdigit() or not int(key[:4]) < most:
                         raise self._wrong(place, key, f"numbers from 0 to {most - 1}")
-                    made[int(key)] = self._number(place, entry, key, 0, values - 1) or 0
+                    value = self._number(place, entry, key, 0, values - 1)
+                    if value is not None:
+                        made[int(key)] = value
                 found[table][name] = made
         return found
 
@@ -571,6 +591,11 @@ class _Reader:
         return found
 
     def _turns(self) -> dict[str, Turn]:
+        self.unread += [
+            f"SCHEDULER|{_safe(key)}: it has no type, and is not asked about"
+            for key, entry in self._table("SCHEDULER").items()
+            if not entry.get("type")
+        ]
         return {
             key: Turn(
                 (self._text(f"SCHEDULER|{key}", entry, "type") or "").upper(),

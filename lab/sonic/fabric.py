@@ -71,7 +71,7 @@ class Fabric:
     one_sided: list[Cable] = field(default_factory=list)  # told by the first end alone
     contradicted: list[tuple[Place, Place]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    outward: set[str] = field(default_factory=set)  # switches that have neighbours left out
+    outward: set[str] = field(default_factory=set)  # switches with cables that are left out
 
     def port(self, place: Place) -> Port:
         """What is said of a port."""
@@ -192,6 +192,7 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
         back = told.get(there)
         if back is not None and back != here:
             fabric.contradicted.append((here, there))
+            fabric.outward |= {here.switch, there.switch}
         elif here not in taken and there not in taken:
             taken |= {here, there}
             cable = Cable(here, there)

@@ -41,13 +41,14 @@ class Finding:
         """Where it is."""
         return f"{self.switch} {self.table}|{self.key}"
 
-    def content(self) -> dict[str, Any]:
-        """As JSON has it."""
+    def content(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """As JSON has it; patches are for these configurations, by switch."""
         return {
             "rule": self.rule, "level": str(self.level), "switch": self.switch,
             "table": self.table, "key": self.key, "what": self.what,
             "consequence": self.consequence, "cure": self.cure,
-            "patch": {name: list(ops) for name, ops in self.patch.items()},
+            "patch": {name: grounded(tables.get(name, {}), ops)[0]
+                      for name, ops in self.patch.items()},
         }  # fmt: skip
 
 
@@ -67,28 +68,61 @@ def _escaped(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 
-def patched(content: Mapping[str, Any], ops: Iterable[Op]) -> dict[str, Any]:
-    """A configuration with operations of these two kinds done to it."""
+def grounded(content: Mapping[str, Any], ops: Iterable[Op]) -> tuple[list[Op], dict[str, Any]]:
+    """A patch as RFC 6902 wants it for a configuration, and what the configuration then is.
+
+    What is to hold an operation's place has to be there: an entry, or a table, that is not is added
+    whole. One that a list or a range of others stands for is told with what it had there.
+    """
     made: dict[str, Any] = deepcopy(dict(content))
+    told = []
     for op in ops:
-        *path, last = (part.replace("~1", "/").replace("~0", "~") for part in
-                       op["path"].split("/")[1:])  # fmt: skip
+        path = [part.replace("~1", "/").replace("~0", "~") for part in op["path"].split("/")[1:]]
+        value = op["value"]
         at = made
-        for part in path:
-            at = at.setdefault(part, {})
-        at[last] = op["value"]
-    return made
+        for depth, part in enumerate(path[:-1]):
+            if part not in at:
+                within = _standing_for(at, part) if depth == 1 else {}
+                value = {**within, path[-1]: value} if depth == len(path) - 2 else (
+                    {path[depth + 1]: {path[-1]: value}})  # fmt: skip
+                path = path[: depth + 1]
+                break
+            at = at[part]
+        at[path[-1]] = deepcopy(value)
+        told.append({"op": "add", "path": "/" + "/".join(map(_escaped, path)), "value": value})
+    return told, made
+
+
+def _standing_for(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The fields of the entry whose ports' list or numbers' range has a key in it, if one has."""
+    ports, _, number = key.rpartition("|")
+    for name, fields in table.items():
+        others, _, numbers = name.rpartition("|")
+        first, _, last = numbers.partition("-")
+        if number.isdigit() and first.isdigit() and (last or first).isdigit():
+            is_in = ports in others.split(",") and int(first) <= int(number) <= int(last or first)
+        else:
+            is_in = not ports and key in name.split(",")
+        if is_in and isinstance(fields, dict):
+            return dict(fields)
+    return {}
+
+
+def patch_of(findings: Iterable[Finding]) -> dict[str, list[Op]]:
+    """By switch what mends all of them."""
+    ops: dict[str, list[Op]] = {}
+    for finding in findings:
+        for switch, patch in finding.patch.items():
+            ops.setdefault(switch, []).extend(patch)
+    return ops
 
 
 def write_cured(
     tables: Mapping[str, Mapping[str, Any]], findings: Iterable[Finding], out: Path
 ) -> None:
     """Every switch's configuration, all patches applied."""
-    ops: dict[str, list[Op]] = {}
-    for finding in findings:
-        for switch, patch in finding.patch.items():
-            ops.setdefault(switch, []).extend(patch)
+    ops = patch_of(findings)
     out.mkdir(parents=True)
     for name, content in tables.items():
-        text = json.dumps(patched(content, ops.get(name, ())), indent=4)
+        text = json.dumps(grounded(content, ops.get(name, ()))[1], indent=4)
         (out / f"{name}.json").write_text(text + "\n")

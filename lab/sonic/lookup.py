@@ -16,7 +16,7 @@ from typing import Any
 
 from files import FileError, read_text, shown
 from lab.errors import ScenarioError
-from lab.sonic.findings import patched, replace
+from lab.sonic.findings import grounded, replace
 
 FILE = "pg_profile_lookup.ini"
 _MOST_BYTES = 1_000_000
@@ -124,7 +124,7 @@ def with_rows(content: Mapping[str, Any], rows: list[Row]) -> dict[str, Any]:
                 ops += [replace("BUFFER_PROFILE", row.name, name, value)
                         for name, value in row.profile(mode).items()]  # fmt: skip
                 ops.append(replace("BUFFER_PG", f"{port}|{group.strip()}", "profile", row.name))
-    return patched(content, ops)
+    return grounded(content, ops)[1]
 
 
 def _table(content: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:

@@ -30,7 +30,7 @@ from lab.sonic.findings import Finding, Level
 from lab.sonic.trials import TRIALS, Content, Figures, Trial
 from lab.sonic.trials_ways import WAYS
 
-_MOST_BYTES = 64_000_000  # on a cable or in a queue: more would be run for minutes
+_MOST_BYTES = 256_000_000  # on a cable or in a queue: more would be run for minutes
 _USUAL = {"rate_gbps": 100.0, "delay_ns": 500, "mtu": 4096, "extra_ns": 2000, "cell": 1}
 _TOO_MUCH = "it takes too many bytes, or too little is told of the port, to be run"
 _TRIALS = {**TRIALS, **WAYS}
@@ -38,6 +38,8 @@ _NO_RUN = {
     "mtu-differs": "all links of the lab have one MTU",
     "speed-differs": "a cable of the lab has one rate",
     "cable-differs": "a cable of the lab has one length; what headroom it needs is told by itself",
+    "cable-untold": "what is not told cannot be run",
+    "map-partial": "the lab's switches have whole maps",
     "neighbour-missing": "packets do not read DEVICE_NEIGHBOR",
     "neighbour-contradicts": "packets do not read DEVICE_NEIGHBOR",
     "pfc-nowhere": "there is nothing to be run",

@@ -96,7 +96,11 @@ def _pfc_off(found: Findings) -> Iterator[Finding]:
                 f"{listed(port.pfc)}",
                 "nobody is paused: the headroom fills once, and then packets are lost",
                 f"Set pfc_enable {wanted}.",
-                patch={switch.name: (replace("PORT_QOS_MAP", port.name, "pfc_enable", wanted),)},
+                patch={switch.name: (
+                    replace("PORT_QOS_MAP", port.name, "pfc_enable", wanted),
+                    replace("PORT_QOS_MAP", port.name, "pfcwd_sw_enable",
+                            listed(port.watched | port.pfc | set(idle))),
+                )},
             )  # fmt: skip
 
 
@@ -164,6 +168,7 @@ def _headroom(found: Findings) -> Iterator[Finding]:
         size, port, profile = max(all_short, key=lambda one: (one[0], one[1].name))
         ports = sorted({each.name for _, each, _ in all_short})
         wanted_size = -(-size // 1024) * 1024
+        grown = _pool_grown(found.fabric.switches[name], profile.pool, wanted_size)
         yield Finding(
             "headroom-small", name, "BUFFER_PROFILE", key,
             f"xoff is {profile.xoff:,} bytes, and {port.name} needs {size:,}: "
@@ -171,10 +176,21 @@ def _headroom(found: Findings) -> Iterator[Finding]:
             + (f"; so do {len(ports) - 1} more of its ports" if len(ports) > 1 else ""),
             "what arrives between a pause and its being obeyed finds no room, and is lost",
             f"Set xoff to {wanted_size:,} or more.",
-            patch={name: (replace("BUFFER_PROFILE", key, "xoff", wanted_size),)},
+            patch={name: (replace("BUFFER_PROFILE", key, "xoff", wanted_size), *grown)},
             facts={**facts_of(found, found.fabric.switches[name], port),
                    "configured": profile.xoff, "ports": ports},
         )  # fmt: skip
+
+
+def _pool_grown(switch: Switch, key: str, xoff: int) -> tuple[Op, ...]:
+    """What makes room in a pool for a group's headroom, if it has less, from what is shared."""
+    pool = switch.pools.get(key)
+    if pool is None or not pool.xoff or not pool.size or pool.xoff >= xoff:
+        return ()
+    left = pool.size - (xoff - pool.xoff)
+    if left <= 0:
+        return ()
+    return (replace("BUFFER_POOL", key, "xoff", xoff), replace("BUFFER_POOL", key, "size", left))
 
 
 def _facts_of(found: Findings, switch: Switch, xoff: int) -> dict[str, Any]:

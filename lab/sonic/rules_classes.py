@@ -307,12 +307,31 @@ def _dangling(found: Findings) -> Iterator[Finding]:
                 continue
             yield Finding(
                 "reference-missing", switch.name, table, key,
-                f"it names {name} of {of}, which is not there",
+                f"it names {name} of {of}, which is not there" if name else f"it names no {of}",
                 "the switch waits for it, and what is told here does not come into force",
-                f"Make {name}, or name one that is there: "
+                f"{f'Make {name}, or name' if name else 'Name'} one that is there: "
                 f"{', '.join(sorted(switch.tables.get(of, {}))[:4]) or 'there is none'}.",
                 level=Level.ADVICE,
             )  # fmt: skip
+
+
+def _map_partial(found: Findings) -> Iterator[Finding]:
+    for switch, port in found.ports():
+        for kind, table in (("pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"),
+                            ("pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE")):  # fmt: skip
+            told = switch.map_of(port, kind)
+            for priority in found.agreed(switch, port) if told is not None else ():
+                if priority in (told or {}):
+                    continue
+                name = port.maps[kind]
+                yield Finding(
+                    "map-partial", switch.name, table, f"{name}|{priority}",
+                    f"priority {priority} is paused, and the map does not say what a pause of it "
+                    "is about",
+                    "each chip takes what it likes; here it is taken to be what has its number",
+                    f"Map {priority} to {priority}.", level=Level.ADVICE,
+                    patch={switch.name: (replace(table, name, str(priority), priority),)},
+                )  # fmt: skip
 
 
 def _hash(found: Findings) -> Iterator[Finding]:
@@ -335,5 +354,5 @@ RULES: Mapping[str, Callable[[Findings], Iterator[Finding]]] = {
     "pfc-path": _pfc_path, "pg-shared": _shared, "dscp-untrusted": _untrusted,
     "cnp-class": _cnp, "scheduler-strict": _turns, "queue-limit": _queue_limit,
     "xon-missing": _xon, "trim-lossless": _trimming, "reference-missing": _dangling,
-    "hash-fields": _hash,
+    "hash-fields": _hash, "map-partial": _map_partial,
 }  # fmt: skip

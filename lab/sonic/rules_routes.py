@@ -214,7 +214,8 @@ def _uplinks(found: Findings) -> dict[tuple[str, str], list[tuple[Port, Place]]]
 
 def _uplinks_unequal(found: Findings) -> Iterator[Finding]:
     for (name, _), ports in _uplinks(found).items():
-        up = [port for port, there in ports if port.is_up and found.fabric.port(there).is_up]
+        up = [port for port, there in ports if port.is_up and found.fabric.port(there).is_up
+              and port.speed_mbps == found.fabric.port(there).speed_mbps]  # fmt: skip
         speeds = Counter(port.speed_mbps for port in up)
         usual = max(speeds, key=lambda speed: (speeds[speed], speed), default=0)
         for port in up:
@@ -254,15 +255,18 @@ def _uplinks_fewer(found: Findings) -> Iterator[Finding]:
 
 
 def _fec(found: Findings) -> Iterator[Finding]:
+    usual = commonest(Counter(port.fec for _, *ends in found.cables() for port in ends))
     for cable in found.fabric.cables:
         a, b = found.fabric.port(cable.a), found.fabric.port(cable.b)
         if None in (a.fec, b.fec) or a.fec == b.fec or "auto" in (a.fec, b.fec):
             continue
+        ends = cable.b, b, cable.a, a
+        here, port, there, peer = (*ends[2:], *ends[:2]) if b.fec == usual else ends
         yield Finding(
-            "fec-differs", cable.b.switch, "PORT", cable.b.port,
-            f"fec is {b.fec}, and {a.fec} at the other end, {cable.a}",
+            "fec-differs", here.switch, "PORT", here.port,
+            f"fec is {port.fec}, and {peer.fec} at the other end, {there}",
             "the link does not come up", "Set the same at both ends.", level=Level.ADVICE,
-            patch={cable.b.switch: (replace("PORT", cable.b.port, "fec", a.fec),)},
+            patch={here.switch: (replace("PORT", here.port, "fec", peer.fec),)},
         )  # fmt: skip
 
 
@@ -326,8 +330,28 @@ def _mtu_path(found: Findings) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def _cable_untold(found: Findings) -> Iterator[Finding]:
+    far = {end: other for cable in found.fabric.cables for end, other in cable.ends}
+    for switch, port in found.ports():
+        if not port.pfc or port.cable_m is not None:
+            continue
+        there = far.get(Place(switch.name, port.name))
+        metres = found.fabric.port(there).cable_m if there else None
+        group = next(iter(switch.tables.get("CABLE_LENGTH", {})), "AZURE")
+        yield Finding(
+            "cable-untold", switch.name, "CABLE_LENGTH", f"{group}|{port.name}",
+            "priorities are paused, and how long the cable is is not told"
+            + (f"; {there} says {metres:g} m" if metres is not None else ""),
+            "no headroom is computed for it, by the switch or here",
+            "Name its length.", level=Level.ADVICE,
+            patch={switch.name: (replace("CABLE_LENGTH", group, port.name, f"{metres:g}m"),)}
+            if metres is not None else {},
+        )  # fmt: skip
+
+
 RULES: Mapping[str, Callable[[Findings], Iterator[Finding]]] = {
     "deadlock": _deadlock, "unreachable": _unreachable, "oversubscribed": _oversubscribed,
     "uplinks-unequal": _uplinks_unequal, "uplinks-fewer": _uplinks_fewer, "fec-differs": _fec,
     "port-down": _down, "bgp-missing": _bgp, "mtu-path": _mtu_path,
+    "cable-untold": _cable_untold,
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from lab.sonic.basis import Findings, xoff_at
+from lab.sonic.basis import Findings, header_bytes, roce_mtu, xoff_at
 from lab.sonic.findings import Finding, replace
 
 _LEAST_MS = 100  # of detection and restoration, by the YANG model
@@ -13,6 +13,7 @@ _USUAL_MS = 200
 # timeout and retry_cnt are usually set.
 PATIENCE_MS = 7 * 4.096e-3 * 2**14
 _LEAST_CHANCE = 0.01  # of a mark when a sender is paused
+_LEAST_MARKS = 1  # of a sender, while what is twice as quick as its way fills a queue from kmin
 
 
 def _eager(found: Findings) -> Iterator[Finding]:
@@ -79,7 +80,9 @@ def _flat(found: Findings) -> Iterator[Finding]:
                 if not wred.kmin < xoff <= wred.kmax or wred.kmin == wred.kmax:
                     continue  # beyond it: ecn-late
                 chance = wred.percent / 100 * (xoff - wred.kmin) / (wred.kmax - wred.kmin)
-                if chance >= _LEAST_CHANCE:
+                frame = roce_mtu(switch, port) + header_bytes()
+                marks = chance * (xoff - wred.kmin) / frame  # half of chance, of twice as many
+                if chance >= _LEAST_CHANCE or marks >= _LEAST_MARKS:
                     continue
                 low, high = xoff // 4, max(xoff // 4 + 1, xoff // 2)
                 ops = [
@@ -93,8 +96,8 @@ def _flat(found: Findings) -> Iterator[Finding]:
                 yield Finding(
                     "ecn-flat", switch.name, "WRED_PROFILE", name,
                     f"when a sender is paused, at {xoff:,} bytes, {chance:.2%} of its packets are "
-                    f"marked: {wred.kmin:,} to {wred.kmax:,} bytes, {wred.percent} % (queue "
-                    f"{priority} of {port.name})",
+                    f"marked, and {marks:.2g} before: {wred.kmin:,} to {wred.kmax:,} bytes, "
+                    f"{wred.percent} % (queue {priority} of {port.name})",
                     "hardly anybody hears of congestion until everybody is paused",
                     f"Set green_max_threshold below {xoff:,}, such as {high:,}, and "
                     f"green_min_threshold {low:,}.",

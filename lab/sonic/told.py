@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.sonic.device import Device
 from lab.sonic.fabric import Fabric
-from lab.sonic.findings import Finding, Level
+from lab.sonic.findings import Finding, Level, grounded, patch_of
 from lab.sonic.proofs import Proof
 
 Pairs = list[tuple[Finding, Proof | None]]
@@ -17,12 +17,15 @@ _ROWS = ("Gb/s", "m", "xoff", "needs", "of 1024", "in cells", "short")
 
 def content(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> dict[str, Any]:
     """As JSON has it."""
+    tables = {name: switch.tables for name, switch in fabric.switches.items()} if fabric else {}
     told: dict[str, Any] = {
         "switches": len(fabric.switches) if fabric else None,
         "cables": len(fabric.cables) if fabric else None,
         "left_out": left_out(fabric) if fabric else [],
-        "findings": [one.content() | ({"proof": proof.content()} if proof else {})
+        "findings": [one.content(tables) | ({"proof": proof.content()} if proof else {})
                      for one, proof in pairs],
+        "patch": {name: grounded(tables.get(name, {}), ops)[0]
+                  for name, ops in patch_of(one for one, _ in pairs).items()},
     }  # fmt: skip
     if device is not None:
         told["rows"] = [row.content() for row in device.rows]

@@ -6,16 +6,19 @@ values of the configuration; then those of the cure.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 Content = dict[str, Any]
 CLASS = 3
 _PHASES = 8
 _MOST_SENDERS = 16
+_STORM_NS = 800_000
 WATCH_SCALE = 1000  # a millisecond of the watchdog's is run as a microsecond
 
 
@@ -221,8 +224,11 @@ def _unwatched(facts: Mapping[str, Any]) -> Trial:
 
 
 def _slowly_watched(facts: Mapping[str, Any]) -> Trial:
-    poll, detection = (facts[name] * WATCH_SCALE for name in ("poll_ms", "detection_ms"))
-    return storm(facts, poll, detection, max(poll - 1000, detection + 300_000))
+    poll, detection = facts["poll_ms"], facts["detection_ms"]
+    scale = max(WATCH_SCALE, ceil(_STORM_NS / (poll - detection)))  # messages arrive in between
+    made = storm(facts, poll * scale, detection * scale, detection * scale + _STORM_NS // 2)
+    note = f"an adapter pauses without end; times are 1/{10**6 / scale:,.0f}"
+    return dataclasses.replace(made, note=note)
 
 
 def circle(facts: Mapping[str, Any]) -> Trial:

@@ -89,6 +89,9 @@ def _flapping(facts: Mapping[str, Any]) -> Trial:
     return Trial((before,), (after,), lambda b, a: b.pauses > 1.5 * a.pauses > 0)
 
 
+_MOST_KMAX = 2**32 - 1
+
+
 # --- times and marks ------------------------------------------------------------------------------
 
 
@@ -115,11 +118,15 @@ def _flat(facts: Mapping[str, Any]) -> Trial:
     xoff = facts["xoff"]
     base = one_sender(facts, xoff, 5 * xoff)
     pmax = facts["percent"] / 100
-    flat = {"enabled": True, "kmin": facts["kmin"], "kmax": facts["top"], "pmax": pmax}
+    most = min(facts["top"], _MOST_KMAX)  # of a line as steep
+    pmax *= (most - facts["kmin"]) / (facts["top"] - facts["kmin"])
+    flat = {"enabled": True, "kmin": facts["kmin"], "kmax": most, "pmax": pmax}
     soon = {"enabled": True, "kmin": facts["low"], "kmax": facts["high"],
             "pmax": max(0.05, pmax)}  # fmt: skip
-    return Trial((changed(base, ecn=flat),), (changed(base, ecn=soon),),
-                 lambda before, after: before.pauses > after.pauses)  # fmt: skip
+    seeds = range(1, 9)  # what is marked by lot may be marked at once
+    before = tuple({**changed(base, ecn=flat), "seed": seed} for seed in seeds)
+    after = tuple({**changed(base, ecn=soon), "seed": seed} for seed in seeds)
+    return Trial(before, after, lambda before, after: before.pauses > after.pauses)
 
 
 # --- ways -----------------------------------------------------------------------------------------

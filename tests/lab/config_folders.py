@@ -394,6 +394,18 @@ def _pfc_path(drawn: Drawn) -> Where:
     return leaf, "PORT_QOS_MAP", "Ethernet0"
 
 
+def _partial(drawn: Drawn) -> Where:
+    switch, kept = drawn.a_switch(), drawn.rng.choice(LOSSLESS)
+    del drawn.switches[switch]["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"]["AZURE"][str(kept)]
+    return switch, "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", f"AZURE|{kept}"
+
+
+def _untold(drawn: Drawn) -> Where:
+    switch, port, _, _ = drawn.an_end()
+    del drawn.switches[switch]["CABLE_LENGTH"]["AZURE"][port]
+    return switch, "CABLE_LENGTH", f"AZURE|{port}"
+
+
 def _untrusted(drawn: Drawn) -> Where:
     switch, port = drawn.a_port()
     del drawn.switches[switch]["PORT_QOS_MAP"][port]["dscp_to_tc_map"]
@@ -452,7 +464,7 @@ def _watch(**fields: str) -> Callable[[Drawn], Where]:
 def _flat(drawn: Drawn) -> Where:
     switch = drawn.a_switch()
     profile = drawn.switches[switch]["WRED_PROFILE"]["AZURE_LOSSLESS"]
-    profile |= {"green_min_threshold": "1000000", "green_max_threshold": "200000000"}
+    profile |= {"green_min_threshold": "7500000", "green_max_threshold": "200000000"}
     return switch, "WRED_PROFILE", "AZURE_LOSSLESS"
 
 
@@ -574,6 +586,8 @@ FAULTS: dict[str, tuple[str, Callable[[Drawn], Where]]] = {
     "slow watch": ("watchdog-slow", _slow_watch),
     "mtu": ("mtu-differs", _mtu),
     "length": ("cable-differs", _length),
+    "untold": ("cable-untold", _untold),
+    "partial": ("map-partial", _partial),
     "neighbour": ("neighbour-missing", _neighbour),
     "alpha": ("alpha-range", _alpha),
     "ring": ("deadlock", _ring),

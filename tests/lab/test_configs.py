@@ -21,13 +21,14 @@ from lab.scenario import catalogue
 from lab.sonic.basis import Options
 from lab.sonic.brought import import_fabric
 from lab.sonic.fabric import has_configurations, read_fabric
-from lab.sonic.findings import Level, patched, replace
+from lab.sonic.findings import Level, grounded, replace
 from lab.sonic.proofs import prove
 from lab.sonic.routes import circles
 from lab.sonic.rules import check
 from lab.sonic.scenarios import check_scenario
 from tests.lab.any_configs import complaint
 from tests.lab.any_damage import mutate
+from tests.lab.any_fault import Tally, applied, look
 from tests.lab.config_folders import FAULTS, faulty, sound
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate
@@ -36,6 +37,7 @@ from tests.lab.simulated import simulate
 _ADVICE = {
     "unsaved", "mtu", "length", "neighbour", "alpha", "notifications", "trim", "trim queue",
     "trim untold", "dangling", "late watch", "fec", "down", "no bgp", "mtu path",
+    "untold", "partial",
 }  # fmt: skip
 
 
@@ -113,6 +115,14 @@ def test_what_is_for_folders_is_refused_of_scenarios() -> None:
     assert (done.returncode, "--hosts is for a folder" in done.stderr) == (1, True)
     done = closlab("check", "no-such")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+@pytest.mark.parametrize("seed", range(0, 53, 4))
+def test_any_fabric_with_one_fault_is_told_that_alone(seed: int, tmp_path: Path) -> None:
+    """`python -m tests.lab.any_fault` has as many as one likes, of every kind, with runs."""
+    tally = Tally()
+    assert look(seed, tmp_path, tally, with_runs=False) == []
+    assert tally.is_well
 
 
 # --- brought --------------------------------------------------------------------------------------
@@ -350,7 +360,7 @@ def test_strangers_entries_are_told_and_left_out(tmp_path: Path) -> None:
     one["PORT_QOS_MAP"]["\x1b[2J"] = {"pfc_enable": "3"}
     one["VENDOR_TABLE"] = {"a": 1}
     one["\x1b[2J"] = {}
-    one["BUFFER_PROFILE"]["\x1b]0;x\x07"] = {"dynamic_th": "99"}
+    one["BUFFER_PROFILE"]["\x1b]0;x\x07"] = {"dynamic_th": "99", "pool": "egress_lossy_pool"}
     fabric = read_fabric(drawn.write(tmp_path))
     told = fabric.switches["tor0"].unread
     assert "BUFFER_PG|Ethernet999|3-4: there is no port Ethernet999" in told
@@ -384,7 +394,18 @@ def test_two_files_of_one_switch_and_folders_without_any(tmp_path: Path) -> None
 
 
 def test_a_patch_changes_what_it_names_and_nothing_else() -> None:
-    before = {"A": {"k|1": {"x": "1"}, "a/b~c": {"y": "2"}}}
-    after = patched(before, [replace("A", "a/b~c", "y", 3), replace("B", "k", "z", "4")])
-    assert after == {"A": {"k|1": {"x": "1"}, "a/b~c": {"y": "3"}}, "B": {"k": {"z": "4"}}}
+    before = {
+        "A": {"k|1": {"x": "1"}, "a/b~c": {"y": "2"}},
+        "Q": {"e1,e2|3-4": {"s": "1", "w": "2"}}, "M": {"e1,e2": {"p": "3"}},
+    }  # fmt: skip
+    ops = [replace("A", "a/b~c", "y", 3), replace("B", "k", "z", "4"),
+           replace("Q", "e2|4", "s", 9), replace("M", "e2", "p", "")]  # fmt: skip
+    told, after = grounded(before, ops)
+    assert after == {
+        "A": {"k|1": {"x": "1"}, "a/b~c": {"y": "3"}}, "B": {"k": {"z": "4"}},
+        "Q": {"e1,e2|3-4": {"s": "1", "w": "2"}, "e2|4": {"s": "9", "w": "2"}},
+        "M": {"e1,e2": {"p": "3"}, "e2": {"p": ""}},
+    }  # fmt: skip
     assert before["A"]["a/b~c"] == {"y": "2"}
+    assert [op["path"] for op in told] == ["/A/a~1b~0c/y", "/B", "/Q/e2|4", "/M/e2"]
+    assert applied(before, told) == after  # as RFC 6902 has it
