@@ -31,6 +31,7 @@ COMMANDS = (
     "runs",
     "replay",
     "tune",
+    "optimise",
     "why",
     "watch",
     "mcp",

@@ -41,6 +41,7 @@ ELSEWHERE = {
     "watch": "tests/lab/test_live.py",
     "replay": "tests/lab/test_live.py",
     "tune": "tests/lab/test_tune.py",
+    "optimise": "tests/lab/test_optimise.py",
     "mcp": "tests/doors/test_assistant.py",
     "gym": "tests/doors/test_learning.py",
     "lsp": "tests/doors/test_editor.py",

@@ -19,6 +19,7 @@ from lab.sonic.trials import (
     one_sender,
     storm,
 )
+from params.marking import gradient
 
 _HOSTS = 4  # below a leaf
 _BYTES = 1_000_000
@@ -120,6 +121,8 @@ def _flat(facts: Mapping[str, Any]) -> Trial:
     pmax = facts["percent"] / 100
     most = min(facts["top"], _MOST_KMAX)  # of a line as steep
     pmax *= (most - facts["kmin"]) / (facts["top"] - facts["kmin"])
+    if not gradient(facts["kmin"], most, pmax):
+        pmax = 0.0  # less than switches of the lab can draw: next to none is marked
     flat = {"enabled": True, "kmin": facts["kmin"], "kmax": most, "pmax": pmax}
     soon = {"enabled": True, "kmin": facts["low"], "kmax": facts["high"],
             "pmax": max(0.05, pmax)}  # fmt: skip
