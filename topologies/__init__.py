@@ -4,6 +4,8 @@ Private, as all but `closlab.py` is: it may change from one commit to the next.
 """
 
 from topologies.cabling import Imported
+from topologies.containerlab import is_containerlab, read_containerlab
+from topologies.described import Described
 from topologies.dragonfly import dragonfly
 from topologies.draw import dot, draw
 from topologies.dual_tor import dual_tor
@@ -23,6 +25,8 @@ from topologies.graphml import NotGraphMLError, import_graphml
 from topologies.htsim_topo import import_topo
 from topologies.infragraph import devices_missing, import_infragraph
 from topologies.leaf_spine import leaf_spine
+from topologies.minigraph import is_minigraph, read_minigraph
+from topologies.netlab import is_netlab, read_netlab
 from topologies.networkx_graph import import_networkx
 from topologies.ns3_topo import export_ns3, import_ns3
 from topologies.planes import planes
@@ -32,6 +36,7 @@ from topologies.two_fabrics import two_fabrics
 
 __all__ = [
     "Address",
+    "Described",
     "Fabric",
     "Imported",
     "IpVersion",
@@ -55,8 +60,14 @@ __all__ = [
     "import_ns3",
     "import_topo",
     "import_tutorial",
+    "is_containerlab",
+    "is_minigraph",
+    "is_netlab",
     "leaf_spine",
     "planes",
     "rail",
+    "read_containerlab",
+    "read_minigraph",
+    "read_netlab",
     "two_fabrics",
 ]

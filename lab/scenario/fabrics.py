@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from files import FileError, parse_json, read_text
+from topologies import Described as Topology
 from topologies import (
     Imported,
     NotGraphMLError,
@@ -19,6 +20,12 @@ from topologies import (
     import_ns3,
     import_topo,
     import_tutorial,
+    is_containerlab,
+    is_minigraph,
+    is_netlab,
+    read_containerlab,
+    read_minigraph,
+    read_netlab,
 )
 from traffic.reading import NotYamlError, YamlError, parse_xml, parse_yaml
 
@@ -34,11 +41,14 @@ WHAT = {
     "topo": "a fat tree of htsim",
     "ns3": "a topology of ns-3",
     "infragraph": "an infrastructure of InfraGraph",
+    "containerlab": "a topology of containerlab",
+    "netlab": "a topology of netlab",
+    "minigraph": "a minigraph of SONiC",
 }
 SUFFIXES = (".json", ".yaml", ".yml", ".graphml", ".topo")
 KNOWN = (
     "the P4 tutorials' topology.json, networkx' JSON, GraphML, htsim's .topo, ns-3's topology.txt, "
-    "InfraGraph's YAML"
+    "InfraGraph's YAML, topologies of containerlab and netlab, SONiC's minigraph.xml"
 )
 
 
@@ -52,6 +62,7 @@ class Described(NamedTuple):
     kind: str
     imported: Imported
     beside: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()  # what was left out, or not told
 
 
 def read_fabric(path: Path) -> Imported:
@@ -72,7 +83,13 @@ def described(path: Path) -> Described:
     if kind is None:
         raise NoFabricError(f"{path}: it is not known what this is; known: {KNOWN}")
     beside: tuple[Path, ...] = ()
+    with_notes: dict[str, Callable[[Any], Topology]] = {
+        "containerlab": read_containerlab, "netlab": read_netlab, "minigraph": read_minigraph,
+    }  # fmt: skip
     try:
+        if kind in with_notes:
+            read = with_notes[kind](content)
+            return Described(kind, read.imported(), (), tuple(read.notes))
         if kind == "infragraph":
             content, beside = _with_devices(path, content)
         return Described(kind, build[kind](content), beside)
@@ -88,7 +105,8 @@ def _read(path: Path) -> tuple[str | None, Any]:
     start = text.lstrip("\ufeff \t\r\n")
     try:
         if start.startswith("<"):
-            return "graphml", parse_xml(text)
+            root = parse_xml(text)
+            return "minigraph" if is_minigraph(root) else "graphml", root
         if _TOPO.match(text) and _TOPO_ONLY.search(text):
             return "topo", text
         if _NS3.match(text):
@@ -101,6 +119,10 @@ def _read(path: Path) -> tuple[str | None, Any]:
     if not isinstance(content, dict):
         return None, content
     content = _infrastructure(content)
+    if is_containerlab(content):
+        return "containerlab", content
+    if is_netlab(content):
+        return "netlab", content
     if "instances" in content or "devices" in content:
         return "infragraph", content
     if "nodes" in content:

@@ -195,7 +195,7 @@ def _told(kind: str, ranks: int, plan: Schedule) -> list[str]:
 def _fabric(path: Path, *, is_sure: bool = True) -> _Part | None:
     """The fabric of a file; None if it is none, and need not be one."""
     try:
-        kind, imported, beside = fabrics.described(path)
+        kind, imported, beside, notes = fabrics.described(path)
     except fabrics.NoFabricError as error:
         nearest = near.nearest_kinds(path, near.FABRICS)
         if not is_sure:
@@ -207,6 +207,7 @@ def _fabric(path: Path, *, is_sure: bool = True) -> _Part | None:
     told = [f"{what}: {_counted(imported)}"]
     if beside:
         told.append(f"described beside it: {', '.join(file.name for file in beside)}")
+    told += notes
     section = {"kind": "file"}
     hosts = len(imported.fabric.hosts)
     return _Part(section, [path, *beside], {"path": path}, told, hosts, what)
