@@ -24,6 +24,7 @@ ROOMS = {
     "views.report": {"topologies", "traffic"},
     "lab.runs": {"controller", "topologies", "traffic"},
     "lab.sonic": {"controller", "topologies", "traffic"},
+    "lab.optimise": set(),
     "lab.claims": {"traffic"},
     "lab.reproduce": {"traffic"},
     "lab.bmwg": {"topologies", "traffic"},

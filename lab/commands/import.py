@@ -55,8 +55,9 @@ def command(
     Workloads: flows as CSV (start_ns,src,dst,bytes), htsim's connection matrices (.cm), ns-3's
     flow.txt (HPCC, ConWeave), GOAL, Chakra's execution traces (NAME.RANK.et), MSCCL's schedules
     (.xml), AICB's workloads (.txt). Fabrics: networkx' JSON, GraphML, htsim's .topo, ns-3's
-    topology.txt, InfraGraph, the P4 tutorials' topology.json; a folder of SONiC's config_db.json,
-    a switch each, with their thresholds, maps and cables, or of one of SONiC's SKUs.
+    topology.txt, InfraGraph, the P4 tutorials' topology.json, containerlab's and netlab's
+    topologies, SONiC's minigraph.xml; a folder of SONiC's config_db.json, a switch each, with their
+    thresholds, maps and cables, or of one of SONiC's SKUs.
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,

@@ -14,10 +14,10 @@ from lab.commands.options import Changes, Json, Name, Out, Processes, make_out
 from lab.machine.dask_cluster import require_dask
 from lab.optimise.answer import chosen, compare, write_answer
 from lab.optimise.levers import levers_of
+from lab.optimise.page import lines, optimised
 from lab.optimise.search import Asked, Runs, objective, require_optuna, search
 from lab.progress import Stages
 from views.report import REPORT
-from views.report.optimised import lines, optimised
 
 
 def command(
