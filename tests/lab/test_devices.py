@@ -137,7 +137,9 @@ def test_sarif_and_the_page_have_every_finding_at_its_place(tmp_path: Path) -> N
 
 def test_names_of_strangers_do_nothing_in_a_page(tmp_path: Path) -> None:
     drawn, _, _ = faulty(4, "dangling")
-    drawn.switches["tor0"]["BUFFER_PROFILE"]["<script>alert(1)</script>"] = {"dynamic_th": "99"}
+    drawn.switches["tor0"]["BUFFER_PROFILE"]["<script>alert(1)</script>"] = {
+        "dynamic_th": "99", "pool": "egress_lossy_pool",
+    }  # fmt: skip
     fabric = read_fabric(drawn.write(tmp_path))
     pairs = [(one, None) for one in check(fabric, Options())]
     assert "<script>alert" not in page("<b>", fabric, list(pairs), ["<script>alert(1)</script>"])
