@@ -1,36 +1,14 @@
 /* What a program may ask too much of, and what becomes of it. A line each, "WHAT NUMBER". */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "verbs_abi.h"
-
-struct ibv_device **ibv_get_device_list(int *);
-void ibv_free_device_list(struct ibv_device **);
-struct ibv_context *ibv_open_device(struct ibv_device *);
-int ibv_close_device(struct ibv_context *);
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *);
-int ibv_dealloc_pd(struct ibv_pd *);
-struct ibv_cq *ibv_create_cq(struct ibv_context *, int, void *, void *, int);
-int ibv_destroy_cq(struct ibv_cq *);
-struct ibv_qp *ibv_create_qp(struct ibv_pd *, struct ibv_qp_init_attr *);
-int ibv_modify_qp(struct ibv_qp *, struct ibv_qp_attr *, int);
-int ibv_destroy_qp(struct ibv_qp *);
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *, void *, size_t, int);
-int ibv_dereg_mr(struct ibv_mr *);
+#include "calls.h"
 
 enum { PAIRS = 10000, POSTS = 3 };
 
 int main(void)
 {
     static struct ibv_qp *pairs[PAIRS];
-    struct ibv_device **devices = ibv_get_device_list(NULL);
-    struct ibv_context *context = ibv_open_device(devices[0]);
-    ibv_free_device_list(devices);
-    if (!context)
-        return 2;
+    struct ibv_context *context = open_device();
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
     struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
