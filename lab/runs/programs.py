@@ -145,7 +145,8 @@ class Wanted:
                     continue
                 together = self.verbs.together(self.words, hosts, rank, folder)
                 for words in self.verbs.starts(self.words, hosts, rank):
-                    task = _task(ground, hosts, rank, words, stretch, folder)
+                    found = self.verbs.found_by(words, host, adapters[host], folder)
+                    task = _task(ground, hosts, rank, found, stretch, folder)
                     told = self.verbs.environment(task.environment, adapters[host], folder)
                     tasks.append(replace(task, environment={**told, **together}))
         return tasks

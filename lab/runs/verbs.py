@@ -17,6 +17,7 @@ from controller.settings import SettingsError
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import LabError
 from lab.machine.native_host import fabric_clock_library, verbs_libraries
+from lab.runs.adapter_files import found_by, lay_out
 from lab.scenario.controls import values_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
@@ -24,20 +25,24 @@ from traffic.congestion import CONTROLS, NONE
 
 __all__ = ["Adapter", "VerbsDoor", "uses_verbs_library"]
 
-_LIBRARY = b"libibverbs.so.1"
+# Or one that loads it when it is asked for.
+_LIBRARIES = (b"libibverbs.so.1", b"libuct.so.0", b"libucp.so.0", b"libfabric.so.1")
 _ELF = b"\x7fELF"
 _PORT = 18515  # at which they meet, if they are not told
-# Programs of which one waits, and another is given its name: perftest's, and libibverbs' examples.
-_PAIRS = re.compile(r"(ib_(write|read|send|atomic)_(bw|lat)|ibv_\w+_pingpong)$")
+# Programs of which one waits, and another is given its name: perftest's, libibverbs' examples, and
+# those of UCX and libfabric.
+_PAIRS = re.compile(
+    r"(ib_(write|read|send|atomic)_(bw|lat)|ibv_\w+_pingpong|ucx_perftest|fi_pingpong)$"
+)
 
 
 def uses_verbs_library(program: str) -> bool:
-    """Whether a program is linked with libibverbs; of what a script starts nothing is known."""
+    """Whether a program is linked for verbs; of what a script starts nothing is known."""
     found = shutil.which(program)
     if found is None:
         return False
     text = Path(found).read_bytes()
-    return text.startswith(_ELF) and _LIBRARY in text
+    return text.startswith(_ELF) and any(name in text for name in _LIBRARIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,14 @@ class VerbsDoor:
         meet = folder / f"meet-{hosts[0]}"
         meet.mkdir(exist_ok=True)
         return {"CLOSLAB_VERBS_TOGETHER": f"{meet} {clients} {rank}"}
+
+    def found_by(
+        self, words: Sequence[str], host: str, adapter: Adapter, folder: Path
+    ) -> tuple[str, ...]:
+        """A command that finds the adapter of a host where the kernel would show it."""
+        files = folder / f"adapter-{host}"
+        lay_out(files, adapter.bps / 1e9)
+        return found_by(words, files)
 
     def environment(
         self, base: Mapping[str, str], adapter: Adapter, folder: Path

@@ -21,7 +21,7 @@ enum {
     LANDING = LONGEST + 64 + GUARD,
     RECEIVES = 16,
     PIECES = 3,
-    TIMEOUT = 13, /* 34 ms: on a busy machine the wire may stand still for as long */
+    TIMEOUT = 15, /* 134 ms: on a busy machine the wire may stand still for as long */
     FOREVER = 7,
     FILL = 0xEE,
 };

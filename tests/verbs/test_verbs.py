@@ -85,7 +85,7 @@ def watched_libraries(watches: str) -> Path:
 
 def need(program: str) -> str:
     if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed (perftest, ibverbs-utils)")
+        pytest.skip(f"{program} is not installed")
     return program
 
 
@@ -220,13 +220,15 @@ def test_tshark_knows_every_packet(libraries: Path, player: Path, tmp_path: Path
 # --- programs that others wrote -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+# Each ends with the name of who waits, at the other end. One start of a wire serves several.
+IN_TURN = {
+    "pingpong": (
         "ibv_rc_pingpong -g 0 -n 200 -c",
         "ibv_rc_pingpong -g 0 -n 50 -e -m 4096",
         "ibv_srq_pingpong -g 0 -n 200 -q 4",
         "ibv_ud_pingpong -g 0 -n 200 -c",
+    ),
+    "perftest": (
         "ib_send_bw -c UD -n 100 -s 2048",
         "ib_send_lat -c UD -n 50",
         "ib_write_bw -n 100",
@@ -240,29 +242,54 @@ def test_tshark_knows_every_packet(libraries: Path, player: Path, tmp_path: Path
         "ib_atomic_bw -n 100",
         "ib_atomic_lat -n 50 -A CMP_AND_SWAP",
         "ib_write_bw -a -n 10",
-    ],
-)
-def test_programs_of_others_run_as_they_are(libraries: Path, words: str) -> None:
-    need(words.split()[0])
-    ended = over_wire(libraries, words, f"{words} 10.9.0.1")
-    assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
-
-
-@pytest.mark.parametrize(
-    ("waits", "asks"),
-    [
+        "ib_write_bw -R -n 50",
+        "ib_read_lat -R -n 50",
+    ),
+    "rdmacm": (
         ("rping -s -a 10.9.0.1 -C 20", "rping -c -a 10.9.0.1 -C 20"),
         ("ucmatose -c 3 -m", "ucmatose -c 3 -m -s 10.9.0.1"),
         ("udaddy -c 2", "udaddy -c 2 -s 10.9.0.1"),
         ("rdma_server", "rdma_client -s 10.9.0.1"),
-        ("ib_write_bw -R -n 50", "ib_write_bw -R -n 50 10.9.0.1"),
-        ("ib_read_lat -R -n 50", "ib_read_lat -R -n 50 10.9.0.1"),
-    ],
-)
-def test_connections_are_set_up_by_addresses(libraries: Path, waits: str, asks: str) -> None:
-    need(waits.split()[0])
-    ended = over_wire(libraries, waits, asks)
+    ),
+    "libfabric": (
+        "fi_pingpong -p verbs -I 10 -e msg",
+        "fi_pingpong -p verbs -I 10 -e dgram",
+        "fi_pingpong -p verbs -I 10 -e rdm",
+    ),
+    "ucx": (
+        "ucx_perftest -f -t tag_lat -s 8 -n 200",
+        "ucx_perftest -f -t ucp_put_bw -s 65536 -n 50",
+        "ucx_perftest -f -t ucp_get -s 65536 -n 20",
+        "env UCX_TLS=ud,self ucx_perftest -f -t tag_bw -s 8192 -n 50",
+        "env UCX_TLS=rc,self ucx_perftest -f -t ucp_fadd -s 8 -n 20",
+    ),
+}
+# Who comes too early is refused, and tries again; what fails later ends who waits, too.
+AGAIN = "n=0; until {words}; do n=$((n+1)); [ $n -lt 5 ] || exit 1; sleep 0.3; done"
+
+
+@pytest.mark.parametrize("kind", IN_TURN)
+def test_programs_of_others_run_as_they_are(libraries: Path, tmp_path: Path, kind: str) -> None:
+    scripts: tuple[list[str], list[str]] = (["set -ex"], ["set -x"])
+    for words in IN_TURN[kind]:
+        waits, asks = (words, f"{words} 10.9.0.1") if isinstance(words, str) else words
+        need(next(word for word in waits.split() if word != "env" and "=" not in word))
+        scripts[0].append(waits)
+        scripts[1].append(AGAIN.format(words=asks))
+    commands = []
+    for number, lines in enumerate(scripts):
+        path = tmp_path / str(number)
+        path.write_text("\n".join(lines))
+        commands.append(f"sh {path}")
+    ended = over_wire(libraries, *commands)
     assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
+
+
+def test_what_ucx_knows_of_the_adapter(libraries: Path) -> None:
+    need("ucx_info")
+    (code, said), _ = over_wire(libraries, "ucx_info -d", "true")
+    transports = set(re.findall(r"Transport: (\S+)\n#\s+Device: closlab0:1", said))
+    assert code == 0 and transports == {"rc_verbs", "ud_verbs"}, said
 
 
 @pytest.mark.slow

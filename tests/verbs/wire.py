@@ -25,11 +25,13 @@ from pathlib import Path
 from typing import IO
 
 from lab.machine.native_host import verbs_libraries
+from lab.runs.adapter_files import found_by, lay_out
 from tests.veths import unshare
 from topologies.offload import switch_off_checksum_offload
 
 HOSTS = ("10.9.0.1", "10.9.0.2")
 MTU = 4500
+GBPS = 100
 EVERY_PROTOCOL = 0x0003
 ROCE = (4791).to_bytes(2, "big")
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
@@ -53,9 +55,10 @@ class Host:
     end: socket.socket  # of the wire
 
     @classmethod
-    def start(cls, number: int, command: str, said: IO[bytes]) -> Host:
+    def start(cls, number: int, command: str, said: IO[bytes], files: Path) -> Host:
+        lay_out(files, GBPS)
         shell = f"read x; sleep {number * 0.5}; exec {command}"
-        words = ["unshare", "--net", "sh", "-c", shell]
+        words = ["unshare", "--net", "--mount", *found_by(["sh", "-c", shell], files)]
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=said, stderr=said)
         ours, theirs = Path("/proc/self/ns/net"), Path(f"/proc/{process.pid}/ns/net")
         while theirs.readlink() == ours.readlink():
@@ -178,10 +181,11 @@ def main() -> None:
         if kept:
             kept.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         ip("link set lo up")
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         hosts = []
         for number, command in enumerate(commands):
             said = stack.enter_context(tempfile.TemporaryFile())
-            hosts.append(Host.start(number, command, said))
+            hosts.append(Host.start(number, command, said, folder / str(number)))
         for host in hosts:
             host.begin()
         Wire(hosts, float(loss), random.Random(int(seed)), kept).carry()

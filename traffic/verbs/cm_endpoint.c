@@ -24,12 +24,34 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *found)
     free(found);
 }
 
-/* As getaddrinfo returns it: zero, or what gai_strerror explains. */
-int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
-                     struct rdma_addrinfo **found)
+/* What is copied of the hints: all, if no name is asked for. */
+static bool copy_hints(struct rdma_addrinfo *made, const struct rdma_addrinfo *wanted, bool all)
 {
-    static const struct rdma_addrinfo none;
-    const struct rdma_addrinfo *wanted = hints ? hints : &none;
+    bool is_datagram = wanted->ai_qp_type == IBV_QPT_UD || wanted->ai_port_space == RDMA_PS_UDP;
+    made->ai_flags = wanted->ai_flags;
+    made->ai_family = wanted->ai_family;
+    made->ai_qp_type = is_datagram ? IBV_QPT_UD : IBV_QPT_RC;
+    made->ai_port_space = wanted->ai_port_space ? wanted->ai_port_space
+                          : is_datagram         ? RDMA_PS_UDP
+                                                : RDMA_PS_TCP;
+    if (wanted->ai_src_len && (all || !(wanted->ai_flags & RAI_PASSIVE))) {
+        made->ai_src_addr = copied(wanted->ai_src_addr, wanted->ai_src_len);
+        made->ai_src_len = made->ai_src_addr ? wanted->ai_src_len : 0;
+    }
+    if (wanted->ai_dst_len && all) {
+        made->ai_dst_addr = copied(wanted->ai_dst_addr, wanted->ai_dst_len);
+        made->ai_dst_len = made->ai_dst_addr ? wanted->ai_dst_len : 0;
+    }
+    const struct sockaddr *any = made->ai_dst_addr ? made->ai_dst_addr : made->ai_src_addr;
+    if (any && !made->ai_family)
+        made->ai_family = any->sa_family;
+    return !all || (made->ai_src_len == wanted->ai_src_len && made->ai_dst_len == wanted->ai_dst_len);
+}
+
+/* Ask for a name. */
+static int look_up(const char *node, const char *service, const struct rdma_addrinfo *wanted,
+                   struct rdma_addrinfo *made)
+{
     bool is_passive = wanted->ai_flags & RAI_PASSIVE;
     struct addrinfo ask = {
         .ai_flags = (is_passive ? AI_PASSIVE : 0) |
@@ -44,28 +66,32 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
     }
     if (code)
         return code;
-    bool is_datagram = wanted->ai_qp_type == IBV_QPT_UD || wanted->ai_port_space == RDMA_PS_UDP;
-    struct rdma_addrinfo *made = calloc(1, sizeof *made);
-    struct sockaddr *copy = made ? copied(told->ai_addr, told->ai_addrlen) : NULL;
-    if (copy) {
-        made->ai_flags = wanted->ai_flags;
-        made->ai_family = told->ai_family;
-        made->ai_qp_type = is_datagram ? IBV_QPT_UD : IBV_QPT_RC;
-        made->ai_port_space = wanted->ai_port_space ? wanted->ai_port_space
-                              : is_datagram         ? RDMA_PS_UDP
-                                                    : RDMA_PS_TCP;
-        *(is_passive ? &made->ai_src_addr : &made->ai_dst_addr) = copy;
-        *(is_passive ? &made->ai_src_len : &made->ai_dst_len) = told->ai_addrlen;
-        if (!is_passive && wanted->ai_src_len) {
-            made->ai_src_addr = copied(wanted->ai_src_addr, wanted->ai_src_len);
-            made->ai_src_len = made->ai_src_addr ? wanted->ai_src_len : 0;
-        }
-    } else {
-        free(made);
-    }
+    struct sockaddr *copy = copied(told->ai_addr, told->ai_addrlen);
+    made->ai_family = told->ai_family;
+    *(is_passive ? &made->ai_src_addr : &made->ai_dst_addr) = copy;
+    *(is_passive ? &made->ai_src_len : &made->ai_dst_len) = copy ? told->ai_addrlen : 0;
     freeaddrinfo(told);
-    *found = copy ? made : NULL;
     return copy ? 0 : EAI_MEMORY;
+}
+
+/* As getaddrinfo returns it: zero, or what gai_strerror explains. */
+int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+                     struct rdma_addrinfo **found)
+{
+    static const struct rdma_addrinfo none;
+    const struct rdma_addrinfo *wanted = hints ? hints : &none;
+    bool is_asked = node || service;
+    if (!is_asked && !hints)
+        return cm_failed(EINVAL);
+    struct rdma_addrinfo *made = calloc(1, sizeof *made);
+    int code = made && copy_hints(made, wanted, !is_asked) ? 0 : EAI_MEMORY;
+    if (!code && is_asked)
+        code = look_up(node, service, wanted, made);
+    if (code)
+        rdma_freeaddrinfo(made);
+    else
+        *found = made;
+    return code;
 }
 
 /* --- endpoints -------------------------------------------------------------------------------- */

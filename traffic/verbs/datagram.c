@@ -9,6 +9,7 @@
 #include "rc.h"
 
 enum { DETH = 8, GRH = 40, QKEY_IS_OURS = 1u << 31, SQPN_AT = 4 };
+enum { CAME_BY_IPV6 = 9, CAME_BY_IPV4 }; /* where service levels stand in completions */
 
 bool datagram_is(const struct qp *qp) { return qp->ex.qp_base.qp_type == IBV_QPT_UD; }
 
@@ -160,6 +161,7 @@ void datagram_arrived(struct ctx *ctx, struct qp *qp, const uint8_t *ip, const u
         .qp_num = base->qp_num,
         .src_qp = be32_load(deth + SQPN_AT) & PSN_MASK,
         .wc_flags = IBV_WC_GRH | (has_imm ? IBV_WC_WITH_IMM : 0),
+        .sl = ip_is_v6(ip) ? CAME_BY_IPV6 : CAME_BY_IPV4,
     };
     if (has_imm)
         memcpy(&wc.imm_data, deth + DETH, WIRE_IMMDT);

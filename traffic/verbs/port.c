@@ -180,6 +180,7 @@ bool port_open(struct ctx *ctx, char *why, size_t room)
     }
     ctx->ifindex = (int)if_nametoindex(interface);
     read_gids(ctx, interface);
+    shown_addresses(ctx, interface);
     ctx->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(EVERY_PROTOCOL),
                                   .sll_ifindex = ctx->ifindex};

@@ -233,6 +233,9 @@ static inline bool rate_allows(const struct qp *qp, ns_t now) { return qp->leave
 /* together.c: waits, the first time, for other clients of the job. */
 void begin_together(void);
 
+/* shown.c: in the files of /sys. */
+void shown_addresses(const struct ctx *ctx, const char *interface);
+
 /* route.c: by whom a peer is reached. */
 bool route_find(struct ctx *ctx, const union ibv_gid *peer, uint8_t mac[6]);
 

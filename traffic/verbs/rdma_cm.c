@@ -131,6 +131,14 @@ static bool is_any(const struct sockaddr *address)
     return !memcmp(&gid, &v4, sizeof gid) || !memcmp(&gid, &v6, sizeof gid);
 }
 
+/* The machine itself, by whatever device: the kernel leaves that open, too. */
+static bool is_loop(const struct sockaddr *address)
+{
+    const union ibv_gid gid = gid_of(address), v6 = {.raw = {[15] = 1}};
+    bool is_v4 = address->sa_family == AF_INET;
+    return is_v4 ? gid.raw[12] == IN_LOOPBACKNET : !memcmp(&gid, &v6, sizeof gid);
+}
+
 bool cm_settle(struct cm_id *id)
 {
     struct rdma_addr *addr = &id->base.route.addr;
@@ -164,7 +172,7 @@ static int give_address(struct cm_id *id, const struct sockaddr *address)
     getsockname(fd, &id->base.route.addr.src_addr, &size);
     id->fd = fd;
     id->state = CM_BOUND;
-    return is_any(address) || cm_settle(id) ? 0 : -1;
+    return is_any(address) || is_loop(address) || cm_settle(id) ? 0 : -1;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)

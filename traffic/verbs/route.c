@@ -142,6 +142,11 @@ bool route_find(struct ctx *ctx, const union ibv_gid *peer, uint8_t mac[6])
     struct address next = address_of(peer);
     const struct timespec nap = {0, TRY_NS};
     struct neighbour wanted = {&next, ctx->ifindex, mac};
+    for (int i = 0; i < ctx->gid_count; i++)
+        if (!memcmp(&ctx->gids[i], peer, sizeof *peer)) {
+            memcpy(mac, ctx->mac, 6); /* ourselves, whom no neighbour would name */
+            return true;
+        }
     if (!find_gateway(&next))
         return false;
     for (unsigned i = 0; i < TRIES; i++) {
