@@ -65,11 +65,16 @@ def command(
     """
     words = words[words[0] == "--" :] or words
     uses_verbs = uses_verbs_library(words[0]) if verbs is None else verbs
-    if clock == "fabric" and not uses_verbs:
-        raise LabError("--clock fabric is for programs that use verbs", "Say --verbs too.")
-    door = VerbsDoor(clock != "machine") if uses_verbs else None
+    door = door_of(uses_verbs, clock)
     wanted = Wanted(hosts, tuple(words), priority, times(stretch), verbs=door)
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))
+
+
+def door_of(uses_verbs: bool, clock: str | None) -> VerbsDoor | None:
+    """What programs find of an adapter, if they use verbs."""
+    if clock == "fabric" and not uses_verbs:
+        raise LabError("--clock fabric is for programs that use verbs", "Say --verbs too.")
+    return VerbsDoor(clock != "machine") if uses_verbs else None
 
 
 def run(

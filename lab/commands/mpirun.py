@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from lab.commands.exec import run
-from lab.commands.options import Changes, Class, Dilation, On, Out, Running, Stretch, times
+from lab.commands.exec import Class, Clock, door_of, run
+from lab.commands.options import Changes, Dilation, On, Out, Running, Stretch, times
 from lab.errors import LabError
-from lab.runs.programs import Wanted, find_mpirun
+from lab.runs.mpi import find_mpirun
+from lab.runs.programs import Wanted
 
 HAS_WORDS_OF_OTHERS = True
 ENDS_WITH_A_PROGRAM = True
@@ -30,16 +31,22 @@ def command(
     on: On = None,
     changes: Changes = None,
     dilation: Dilation = None,
-    priority: Class = 0,
+    priority: Class = None,
+    verbs: Annotated[
+        bool, typer.Option("--verbs", help="By UCX and the hosts' adapters of verbs, not by TCP.")
+    ] = False,
+    clock: Clock = None,
     stretch: Stretch = "1",
     out: Out = None,
 ) -> None:
     """Run a program of MPI, a rank a host, by Open MPI's own mpirun.
 
-    On the running lab, or on a fabric of its own (--on). Options come before the program.
+    On the running lab, or on a fabric of its own (--on). Options come before the program. With
+    --verbs messages go by UCX and RoCEv2, and clocks are the fabric's.
     """
     if ranks is not None and hosts is not None and len(hosts.split(",")) != ranks:
         raise LabError(f"-n {ranks}, and --hosts names {len(hosts.split(','))}", "Say one of them.")
     where = hosts or ranks or "all"
-    wanted = Wanted(where, tuple(words), priority, times(stretch), find_mpirun(mpirun))
+    launcher, door = find_mpirun(mpirun), door_of(verbs, clock)
+    wanted = Wanted(where, tuple(words), priority, times(stretch), launcher, door)
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))

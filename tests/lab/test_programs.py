@@ -16,7 +16,8 @@ from lab.commands.options import times
 from lab.engines.mininet import hands
 from lab.engines.mininet.programs import Task, environment, run, stretched
 from lab.errors import LabError, MissingTool
-from lab.runs.programs import Ground, Wanted, find_mpirun
+from lab.runs.mpi import Mpirun, find_mpirun
+from lab.runs.programs import Ground, Wanted
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_prompt import Prompt
 from tests.stand_ins import stand_in
@@ -114,28 +115,29 @@ def test_tenants_with_networks_of_their_own_are_a_job_each(tmp_path: Path) -> No
         ("h5", "0", "1", "h5"),
     ]
     with pytest.raises(LabError, match="h1 and h2 are of two tenants") as caught:
-        Wanted("h1,h2,h3", ("true",), mpirun="mpirun").tasks(ground, tmp_path)
+        Wanted("h1,h2,h3", ("true",), mpirun=Mpirun("mpirun", 5)).tasks(ground, tmp_path)
     assert "--hosts h1,h3" in str(caught.value.cure)
-    assert len(Wanted("h1,h3", ("true",), mpirun="mpirun").tasks(ground, tmp_path)) == 1
+    assert len(Wanted("h1,h3", ("true",), mpirun=Mpirun("mpirun", 5)).tasks(ground, tmp_path)) == 1
 
 
 def test_only_open_mpi_of_today_is_taken_for_mpirun(tmp_path: Path) -> None:
     with pytest.raises(MissingTool, match="there is no"):
         find_mpirun(str(tmp_path / "mpirun"))
     for said, is_taken in (
-        ("mpirun (Open MPI) 5.0.3", 1),
-        ("mpirun (Open MPI) 4.1.4", 0),
+        ("mpirun (Open MPI) 5.0.3", 5),
+        ("mpirun (Open MPI) 4.1.4", 4),
+        ("mpirun (Open MPI) 4.0.9", 0),
         ("x", 0),
     ):
         program = tmp_path / "mpirun"
         stand_in(program, f"echo '{said}'")
         if is_taken:
-            assert find_mpirun(str(program)) == str(program)
+            assert find_mpirun(str(program)) == Mpirun(str(program), is_taken)
         else:
-            with pytest.raises(MissingTool, match="5 or later"):
+            with pytest.raises(MissingTool, match=r"4\.1 or later"):
                 find_mpirun(str(program))
     stand_in(program, "echo 'HYDRA build details:'; echo '    Version:      4.0.2'")
-    with pytest.raises(MissingTool, match=r"is MPICH's \(Hydra 4.0.2\); Open MPI 5"):
+    with pytest.raises(MissingTool, match=r"is MPICH's \(Hydra 4.0.2\); Open MPI 4"):
         find_mpirun(str(program))
 
 
@@ -148,7 +150,7 @@ def test_each_host_has_its_way_in_an_mpiruns_agent(tmp_path: Path) -> None:
         return words
 
     ground = Ground({"h1": 11, "h2": 22}, 8.0, enter, lambda *_: "")
-    wanted = Wanted(2, ("prog", "-x"), stretch=None, mpirun="/opt/mpirun")
+    wanted = Wanted(2, ("prog", "-x"), stretch=None, mpirun=Mpirun("/opt/mpirun", 5))
     (task,) = wanted.tasks(ground, tmp_path)
     assert task.host == "h1" and task.words[-3:] != ("prog",) and task.words[-2:] == ("prog", "-x")
     assert "CLOSLAB_STRETCH=8" in task.words and "h1:1,h2:1" in task.words
