@@ -9,6 +9,7 @@ import typer
 
 from lab.commands.options import Running
 from lab.engines.mininet import running
+from lab.runs.adapter_files import found_by
 
 HAS_WORDS_OF_OTHERS = True
 
@@ -23,9 +24,14 @@ def command(
         bool, typer.Option("--control", help="Where the switch's routing daemons run (vtysh).")
     ] = False,
 ) -> None:
-    """Step inside the running lab, or run a command there."""
+    """Step inside the running lab, or run a command there.
+
+    On a host where a program of RDMA has run, /sys/class/infiniband/closlab0 shows its adapter.
+    """
     inside = words or [os.environ.get("SHELL", "/bin/sh")]
     found = running.find(lab)
+    if node and not control and (files := found.adapters / node).is_dir():
+        inside = ["unshare", "--mount", *found_by(inside, files)]
     if control:
         argv = found.room_command(node, inside)
     else:

@@ -16,24 +16,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-__all__ = ["COUNTERS", "found_by", "lay_out"]
+from traffic.verbs import VERBS_COUNTERS
 
-COUNTERS = {
-    "counters": (
-        *("port_xmit_packets", "port_xmit_data", "port_rcv_packets", "port_rcv_data"),
-        *("port_rcv_errors",),
-    ),
-    "hw_counters": (
-        *("np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled", "rp_cnp_ignored"),
-        *("out_of_sequence", "packet_seq_err", "duplicate_request", "implied_nak_seq_err"),
-        *("local_ack_timeout_err", "rnr_nak_retry_err", "out_of_buffer", "roce_adp_retrans"),
-        *("rx_write_requests", "rx_read_requests", "rx_atomic_requests", "rx_icrc_encapsulated"),
-        *("req_cqe_error", "resp_cqe_error", "req_cqe_flush_error", "resp_cqe_flush_error"),
-    ),
-}
-"""By folder, the names that an adapter's counters have, as NVIDIA's driver names them."""
+__all__ = ["counted", "found_by", "lay_out"]
 
 _ADAPTER = {
     "node_type": "1: CA",
@@ -69,6 +58,15 @@ def lay_out(folder: Path, gbps: float) -> None:
     """Make the files of an adapter, if they are not there."""
     if folder.is_dir():
         return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=".") as name:
+        made = Path(name) / folder.name
+        _fill(made, gbps)
+        with suppress(OSError):  # somebody else was quicker
+            made.rename(folder)
+
+
+def _fill(folder: Path, gbps: float) -> None:
     for place in ("held/sys", "held/dev", _WHERE / "ports/1/gids"):
         (folder / place).mkdir(parents=True)
     for kind in ("types", "ndevs"):
@@ -78,15 +76,26 @@ def lay_out(folder: Path, gbps: float) -> None:
         _write(folder / _WHERE / name, text)
     for name, text in _VERBS.items():
         _write(folder / "infiniband_verbs" / name, text)
-    for kind, names in COUNTERS.items():
-        for name in names:
-            _write(folder / _WHERE / "ports/1" / kind / name, "0")
+    for kind, name in VERBS_COUNTERS:
+        _write(folder / _WHERE / "ports/1" / kind / name, "0")
     _write(folder / "boot_id", str(uuid.uuid4()))
 
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{text}\n")
+
+
+def counted(folder: Path) -> dict[str, dict[str, int]]:
+    """By host and name, what the adapters in a folder say that they have counted."""
+    found = {}
+    for adapter in sorted(folder.glob("[!.]*")):
+        port, mine = adapter / _WHERE / "ports/1", {}
+        for kind, name in VERBS_COUNTERS:
+            with suppress(OSError, ValueError):  # its lab has just ended
+                mine[name] = int((port / kind / name).read_text())
+        found[adapter.name] = mine
+    return found
 
 
 def found_by(words: Sequence[str], folder: Path) -> tuple[str, ...]:

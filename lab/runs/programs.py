@@ -45,6 +45,7 @@ class Ground:
     plug: Callable[[Sequence[str], int], str]  # gets hosts ready, to send in a class: their names
     tenants: Mapping[str, int] = field(default_factory=dict)  # of hosts with networks of their own
     scenario: Scenario | None = None
+    adapters: Path | None = None  # where files of adapters are to outlive a job
 
     @classmethod
     def of_running(cls, lab: RunningLab) -> Ground:
@@ -56,7 +57,7 @@ class Ground:
         scenario = Scenario.model_validate(lab.watch["scenario"])
         dilation = float(lab.watch["dilation"])
         tenants = _tenants_of(scenario)
-        return cls(lab.hosts, dilation, lab.enter_command, plug, tenants, scenario)
+        return cls(lab.hosts, dilation, lab.enter_command, plug, tenants, scenario, lab.adapters)
 
     @classmethod
     def inside(cls, up: EmulatedFabric) -> Ground:
@@ -142,7 +143,8 @@ class Wanted:
                     continue
                 together = self.verbs.together(self.words, hosts, rank, folder)
                 for words in self.verbs.starts(self.words, hosts, rank):
-                    found = self.verbs.found_by(words, host, adapters[host], folder)
+                    kept = ground.adapters or folder
+                    found = self.verbs.found_by(words, host, adapters[host], kept)
                     task = _task(ground, hosts, rank, found, stretch, folder)
                     told = self.verbs.environment(task.environment, adapters[host], folder)
                     tasks.append(replace(task, environment={**told, **together}))
@@ -159,7 +161,7 @@ class Wanted:
             host: Way(
                 ground.pids[host],
                 names,
-                self.verbs.found_by((), host, adapters[host], folder),
+                self.verbs.found_by((), host, adapters[host], ground.adapters or folder),
                 self.verbs.environment(base, adapters[host], folder),
             )
             for host in hosts

@@ -111,9 +111,8 @@ class VerbsDoor:
         self, words: Sequence[str], host: str, adapter: Adapter, folder: Path
     ) -> tuple[str, ...]:
         """A command that finds the adapter of a host where the kernel would show it."""
-        files = folder / f"adapter-{host}"
-        lay_out(files, adapter.bps / 1e9)
-        return found_by(words, files)
+        lay_out(folder / host, adapter.bps / 1e9)
+        return found_by(words, folder / host)
 
     def environment(
         self, base: Mapping[str, str], adapter: Adapter, folder: Path

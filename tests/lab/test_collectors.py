@@ -21,9 +21,11 @@ import closlab
 from lab.errors import LabError
 from lab.results.outcome import Note
 from lab.results.snapshot import Happening, Looker, Messages, rates_of
+from lab.runs.adapter_files import lay_out
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from tests.waiting import LONG_S
+from traffic.verbs import VERBS_COUNTERS
 from views.live import gnmi, metrics, server
 from views.live.hub import Hub, Scene
 
@@ -34,14 +36,15 @@ CUT = "leaf1-spine1"
 
 
 class Source:
-    """A hub, and snapshots of the test's own making."""
+    """A hub, and snapshots of the test's own making; beside them what adapters have counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, adapters: Path | None = None) -> None:
         experiment = Experiment.of(catalogue.load("incast", ()))
         self.fabric = experiment.fabric
         bps = {link.name: 100 * 10**9 for link in self.fabric.links}
         rates = rates_of(self.fabric, bps)
-        self.hub = Hub(Scene(experiment.scenario, self.fabric, rates, "sim"))
+        scene = Scene(experiment.scenario, self.fabric, rates, "sim", adapters=adapters)
+        self.hub = Hub(scene)
         self._looker = Looker(rates)
         self.notes = {name: Note(0, name, 0, 0, 0, 0, 0) for name in rates}
 
@@ -53,8 +56,11 @@ class Source:
 
 
 @pytest.fixture
-def source() -> Source:
-    made = Source()
+def source(tmp_path: Path) -> Source:
+    made = Source(tmp_path)
+    lay_out(tmp_path / "h2", 100)
+    port = tmp_path / "h2/infiniband/closlab0/ports/1"
+    (port / "hw_counters/np_cnp_sent").write_text("17\n")
     made.publish(
         2_000,
         Note(2_000, "leaf1>h1", 123_456, 12_500, 0, 9, 4),
@@ -89,6 +95,7 @@ def test_prometheus_reads_what_was_seen(source: Source) -> None:
     assert of("dropped_packets_total", node="leaf1") == 4
     assert of("cable_cut", cable=CUT) == 1
     assert of("messages", state="done") == 2
+    assert of("adapter_np_cnp_sent_total", host="h2") == 17
     assert of("link_rate_bytes_per_second", link="h1>leaf1") == 12.5e9
     assert of("time_seconds") == 2e-6 and of("run_over") == 0
     assert of("run_info", scenario="incast", engine="sim") == 1
@@ -202,7 +209,9 @@ def test_capabilities_and_get(client: Client) -> None:
     paused = told(client.get(path=["openconfig-interfaces:interfaces/interface/pfc/state"]))
     assert sum(paused.values()) == 1_500 + 750
     everything = told(client.get(path=["/"]))
-    assert len(everything) == 32 * 8 + 14 + 1
+    assert len(everything) == 32 * 8 + 14 + 1 + len(VERBS_COUNTERS)
+    cnps = "/fabric/node[name=h2]/adapter/counter[name=np_cnp_sent]/state/count"
+    assert [*told(client.get(path=[cnps])).values()] == [17]
     assert [v for p, v in everything.items() if p.endswith("[name=leaf1]/state/dropped-pkts")] == [
         4
     ]
@@ -346,7 +355,7 @@ def test_what_is_told_is_what_the_modules_say(source: Source) -> None:
     }
     frame = source.hub.latest
     assert frame is not None
-    told = gnmi.leaves(source.fabric, frame)
+    told = gnmi.leaves(source.hub.scene, frame)
     assert {tuple(name for name, _ in path) for path in told} == set(types)
     servicer = gnmi._Servicer(source.hub)
     for leaf, value in told.items():

@@ -15,11 +15,12 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from switch import build
-from tests.verbs.model import differences, draw_plan
+from tests.verbs.model import Plan, differences, draw_plan
 from tests.verbs.wire import libraries_in, over_wire
 from traffic.verbs import LIBRARIES
 
@@ -48,21 +49,34 @@ class Round:
     def loss(self) -> float:
         return LOSSES[self.seed // MTUS % len(LOSSES)]
 
+    @cached_property
+    def plans(self) -> tuple[Plan, Plan]:
+        """Of who waits, and of who connects."""
+        half = self.operations // 2
+        first, second = (draw_plan(2 * self.seed + end, half, self.mtu) for end in (0, 1))
+        return first, second
+
+    def write(self, player: Path) -> list[str]:
+        """The commands that carry them out."""
+        commands = []
+        for end, address in enumerate(("-", "10.9.0.1")):
+            path, log = self.folder / f"plan-{end}", self.folder / f"log-{end}"
+            path.write_bytes(self.plans[end].packed(self.plans[1 - end]))
+            log.write_bytes(b"")
+            commands.append(f"{player} {address} {path} {log}")
+        return commands
+
+    def written(self, end: int) -> bytes:
+        """What came of it."""
+        return (self.folder / f"log-{end}").read_bytes()
+
     def differences(self, libraries: Path, player: Path, pcap: str = "-") -> list[str]:
         """Carry them out, and compare."""
-        half = self.operations // 2
-        plans = [draw_plan(2 * self.seed + end, half, self.mtu) for end in (0, 1)]
-        commands, logs = [], [self.folder / f"log-{end}" for end in (0, 1)]
-        for end, address in enumerate(("-", "10.9.0.1")):
-            path = self.folder / f"plan-{end}"
-            path.write_bytes(plans[end].packed(plans[1 - end]))
-            logs[end].write_bytes(b"")
-            commands.append(f"{player} {address} {path} {logs[end]}")
-        ended = over_wire(libraries, *commands, loss=self.loss, seed=self.seed, pcap=pcap)
+        waits, asks = self.write(player)
+        ended = over_wire(libraries, waits, asks, loss=self.loss, seed=self.seed, pcap=pcap)
         found = [f"a program ended with {code}: {said.strip()}" for code, said in ended if code]
-        written = [log.read_bytes() for log in logs]
         for end in (0, 1):
-            found += differences(plans[end], written[end], written[1 - end])
+            found += differences(self.plans[end], self.written(end), self.written(1 - end))
         return found
 
 

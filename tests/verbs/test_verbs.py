@@ -22,10 +22,10 @@ from lab.errors import LabError
 from lab.runs.verbs import VerbsDoor, uses_verbs_library
 from switch import build
 from tests.lab.conftest import closlab
-from tests.verbs.model import differences, draw_plan
+from tests.verbs.model import Opcode, differences
 from tests.verbs.random_operations import ABI, STRICT, Round, compile_player
 from tests.verbs.wire import libraries_in, over_wire
-from traffic.verbs import LIBRARIES
+from traffic.verbs import LIBRARIES, VERBS_COUNTERS
 
 HERE = Path(__file__).parent
 HEADER = Path("/usr/include/infiniband/verbs.h")
@@ -123,19 +123,57 @@ def test_random_operations_come_to_what_a_model_says(
     assert Round(seed, 1200, tmp_path).differences(libraries, player) == []
 
 
+def test_an_adapter_counts_by_the_names_that_nvidias_have(
+    libraries: Path, player: Path, tmp_path: Path
+) -> None:
+    """Programs on a host share its files: two that ran at once, one after the other twice."""
+    plans = [Round(12, 600, tmp_path / name) for name in ("first", "second")]
+    commands: tuple[list[str], list[str]] = ([], [])
+    for plan in plans:
+        plan.folder.mkdir()
+        for end, command in enumerate(plan.write(player)):
+            commands[end].append(command)
+    show = "cd /sys/class/infiniband/closlab0/ports/1; grep -H . counters/* hw_counters/*"
+    scripts = [tmp_path / "waits", tmp_path / "asks"]
+    for end, script in enumerate(scripts):
+        script.write_text("\n".join(["set -e", *commands[end], show]))
+    ended = over_wire(libraries, *(f"sh {script}" for script in scripts), loss=0.02)
+    assert [code for code, _ in ended] == [0, 0], ended
+    waits, asks = (
+        {name: int(count) for name, count in re.findall(r"/(\w+):(\d+)$", said, re.MULTILINE)}
+        for _, said in ended
+    )
+    names = {name for _, name in VERBS_COUNTERS}
+    assert waits.keys() == asks.keys() == names
+    for plan in plans:
+        written = [plan.written(end) for end in (0, 1)]
+        assert differences(plan.plans[0], *written) == []
+    for mine, others, end in ((waits, asks, 1), (asks, waits, 0)):
+        of_other = [one for plan in plans for one in plan.plans[end].operations]
+        writes = sum(one.opcode in {Opcode.WRITE, Opcode.WRITE_WITH_IMM} for one in of_other)
+        atomics = sum(one.opcode.is_atomic for one in of_other)
+        assert (mine["rx_write_requests"], mine["rx_atomic_requests"]) == (writes, atomics)
+        assert mine["rx_read_requests"] == sum(one.opcode is Opcode.READ for one in of_other)
+        assert mine["out_of_sequence"] >= others["packet_seq_err"] > 0
+        assert mine["duplicate_request"] > 0 and mine["local_ack_timeout_err"] > 0
+        # What is doubled comes twice; what is lost was sent.
+        assert 0.9 < mine["port_rcv_packets"] / others["port_xmit_packets"] < 1.1
+        errors = [name for name in names if "cqe" in name or "icrc" in name or "rp_cnp" in name]
+        assert not any(mine[name] for name in (*errors, "port_rcv_errors", "np_cnp_sent"))
+
+
 def test_a_model_notices_what_is_not_so(libraries: Path, player: Path, tmp_path: Path) -> None:
     """A bit turned anywhere in what the players wrote down, but for what is not told."""
     one = Round(7, 200, tmp_path)
     assert one.differences(libraries, player) == []
-    plan = draw_plan(14, 100, one.mtu)
-    asked, served = ((tmp_path / f"log-{end}").read_bytes() for end in (0, 1))
+    asked, served = (one.written(end) for end in (0, 1))
     chance = random.Random(7)
     noticed = 0
     for _ in range(200):
         place = chance.randrange(len(served))
         damaged = bytearray(served)
         damaged[place] ^= 1 << chance.randrange(8)
-        noticed += bool(differences(plan, asked, bytes(damaged)))
+        noticed += bool(differences(one.plans[0], asked, bytes(damaged)))
     assert noticed > 100  # the rest are the logs' own of what was asked in the other direction
 
 

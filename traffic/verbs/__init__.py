@@ -4,10 +4,11 @@ Programs that were compiled for adapters of RDMA find these libraries in place o
 RoCEv2 on the fabric by them; `rc.h` is where to begin.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CLOCK_SOURCE", "LIBRARIES", "Library"]
+__all__ = ["CLOCK_SOURCE", "LIBRARIES", "VERBS_COUNTERS", "Library"]
 
 _HERE = Path(__file__).parent
 _CORE = _HERE.parent / "core"
@@ -48,3 +49,10 @@ LIBRARIES = (
 )
 CLOCK_SOURCE = _HERE / "fabric_clock.c"
 """What is loaded into programs whose clocks are to be the fabric's."""
+
+VERBS_COUNTERS = tuple(
+    (folder, name)
+    for folder, name in re.findall(r"X\((\w+), (\w+)\)", (_HERE / "counters.h").read_text())
+    if folder != "own"
+)
+"""What an adapter counts: the folder that a counter's file is in, and its name."""

@@ -149,8 +149,12 @@ void datagram_arrived(struct ctx *ctx, struct qp *qp, const uint8_t *ip, const u
     uint8_t grh[GRH] = {0};
     struct receive to;
     if ((bth[0] != UD_SEND_ONLY && !has_imm) || bytes < head ||
-        be32_load(deth) != qp->attr.qkey || !receive_take(qp, &to))
+        be32_load(deth) != qp->attr.qkey)
         return;
+    if (!receive_take(qp, &to)) {
+        ctx->counts.out_of_buffer++;
+        return;
+    }
     memcpy(grh + GRH - ip_bytes(ip), ip, ip_bytes(ip));
     uint32_t length = bytes - head;
     uint64_t room = receive_room(&to);

@@ -223,7 +223,6 @@ static int mtu_of(const struct ctx *ctx)
 
 static void context_free(struct ctx *ctx)
 {
-    port_close(ctx);
     free(ctx->qps);
     free(ctx->keys);
     free(ctx->rates);
@@ -240,6 +239,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     ctx->qps = calloc(QPS_MOST, sizeof *ctx->qps);
     if (!ctx->qps || !port_open(ctx, why, sizeof why)) {
         fprintf(stderr, "closlab0: %s\n", why);
+        port_close(ctx);
         context_free(ctx);
         errno = ENODEV;
         return NULL;
@@ -261,6 +261,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     context->abi_compat = VERBS_ABI_IS_EXTENDED;
     pthread_mutex_init(&context->mutex, NULL);
     if (!port_start(ctx)) {
+        port_close(ctx);
         context_free(ctx);
         return NULL;
     }
@@ -270,14 +271,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 int ibv_close_device(struct ibv_context *context)
 {
     struct ctx *ctx = ctx_of(context);
+    port_close(ctx);
     if (getenv("CLOSLAB_VERBS_COUNTS"))
-        fprintf(stderr,
-                "closlab0: sent %llu resent %llu naks %llu rnr_naks %llu timeouts %llu cnps %llu "
-                "marks %llu bad %llu\n",
-                (unsigned long long)ctx->counts.sent, (unsigned long long)ctx->counts.resent,
-                (unsigned long long)ctx->counts.naks, (unsigned long long)ctx->counts.rnr_naks,
-                (unsigned long long)ctx->counts.timeouts, (unsigned long long)ctx->counts.cnps,
-                (unsigned long long)ctx->counts.marks, (unsigned long long)ctx->counts.bad);
+        shown_on_standard_error(ctx);
     context_free(ctx);
     return 0;
 }

@@ -10,6 +10,7 @@ enum {
     TTL = 64,
     CNP_PRIORITY_DSCP = 48,
     PKEY = 0xFFFF,
+    WORD = 4, /* bytes, in which data is counted */
 };
 
 static bool is_mapped(const union ibv_gid *gid)
@@ -120,7 +121,7 @@ bool packet_cnp(struct ctx *ctx, const struct qp *qp)
 }
 
 /* The BTH of a whole and undamaged packet of RoCEv2, and how long it is to the ICRC; or NULL. */
-static uint8_t *open_packet(uint8_t *frame, uint32_t bytes, uint32_t *length)
+static uint8_t *open_packet(struct ctx *ctx, uint8_t *frame, uint32_t bytes, uint32_t *length)
 {
     uint8_t *ip = frame + WIRE_IP_AT;
     if (bytes < WIRE_ETHERNET + WIRE_IPV4 + WIRE_UDP + WIRE_BTH + WIRE_ICRC ||
@@ -134,7 +135,10 @@ static uint8_t *open_packet(uint8_t *frame, uint32_t bytes, uint32_t *length)
     uint32_t icrc;
     *length = all - head - WIRE_ICRC;
     memcpy(&icrc, bth + *length, sizeof icrc);
-    return icrc == icrc_of(ip, bth, *length, all, ROCE_PORT) ? bth : NULL;
+    if (icrc == icrc_of(ip, bth, *length, all, ROCE_PORT))
+        return bth;
+    ctx->counts.rx_icrc_encapsulated++;
+    return NULL;
 }
 
 /* It comes from where the queue pair is connected to. */
@@ -153,10 +157,12 @@ static bool is_answer(uint8_t opcode)
 void packet_arrived(struct ctx *ctx, uint8_t *frame, uint32_t bytes)
 {
     uint32_t length;
-    uint8_t *bth = open_packet(frame, bytes, &length), *ip = frame + WIRE_IP_AT;
+    uint8_t *bth = open_packet(ctx, frame, bytes, &length), *ip = frame + WIRE_IP_AT;
     ns_t now = port_now();
+    ctx->counts.port_rcv_packets++;
+    ctx->counts.port_rcv_data += bytes / WORD;
     if (!bth) {
-        ctx->counts.bad++;
+        ctx->counts.port_rcv_errors++;
         return;
     }
     uint32_t number = be24_load(bth + 5) & (QPS_MOST - 1);
@@ -170,14 +176,16 @@ void packet_arrived(struct ctx *ctx, uint8_t *frame, uint32_t bytes)
     if (!is_of_peer(qp, ip))
         return;
     if (bth[0] == BTH_CNP) {
-        ctx->counts.cnps++;
+        *(qp->cc ? &ctx->counts.rp_cnp_handled : &ctx->counts.rp_cnp_ignored) += 1;
         rate_notified(ctx, qp, now);
         return;
     }
     if ((ip_tos(ip) & 3) == CE && bth[0] != RC_ACKNOWLEDGE) {
-        ctx->counts.marks++;
-        if (now - qp->cnp_at >= rate_notice_interval(ctx) && packet_cnp(ctx, qp))
+        ctx->counts.np_ecn_marked_roce_packets++;
+        if (now - qp->cnp_at >= rate_notice_interval(ctx) && packet_cnp(ctx, qp)) {
             qp->cnp_at = now;
+            ctx->counts.np_cnp_sent++;
+        }
     }
     if (is_answer(bth[0])) {
         requester_answered(ctx, qp, bth, length, now);

@@ -237,7 +237,8 @@ bool port_send(struct ctx *ctx, uint32_t bytes)
         return false;
     }
     ctx->free_at += lasts(ctx, bytes + WIRE_OVERHEAD);
-    ctx->counts.sent++;
+    ctx->counts.port_xmit_packets++;
+    ctx->counts.port_xmit_data += bytes / 4;
     return true; /* what the interface refuses is lost, as on a cable that is unplugged */
 }
 
@@ -254,7 +255,7 @@ static ns_t serve(struct ctx *ctx)
     ns_t now = port_now(), next = NS_NEVER;
     ctx->is_blocked = false;
     for (uint32_t i = 0; i < ctx->qps_next; i++) {
-        struct qp *qp = ctx->qps[(i + ctx->counts.sent) % ctx->qps_next]; /* in turns */
+        struct qp *qp = ctx->qps[(i + ctx->counts.port_xmit_packets) % ctx->qps_next]; /* in turns */
         if (!qp || !qp_is_able(qp, IBV_QPS_RTR))
             continue;
         responder_send(ctx, qp, now);
@@ -290,6 +291,7 @@ static void *run(void *told_ctx)
         uint64_t woken;
         ns_t next = serve(ctx), now = port_now(), left = next <= now ? 0 : next - now;
         pthread_mutex_unlock(&ctx->lock);
+        shown_counts(ctx, now, false);
         if (left > NS_PER_S)
             left = NS_PER_S;
         struct timespec limit = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
@@ -322,6 +324,7 @@ void port_close(struct ctx *ctx)
         pthread_mutex_unlock(&ctx->lock);
         port_wake(ctx);
         pthread_join(ctx->thread, NULL);
+        shown_counts(ctx, 0, true);
     }
     const struct ibv_context *context = &ctx->verbs.context;
     const int files[] = {ctx->socket, ctx->wake, ctx->own[0], ctx->own[1], context->cmd_fd,

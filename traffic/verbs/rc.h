@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "../core/wire.h"
+#include "counters.h"
 #include "verbs_abi.h"
 
 enum {
@@ -171,6 +172,12 @@ struct qp {
 };
 enum { NOTHING = 0xFF };
 
+struct counts {
+#define COUNTER(folder, name) uint64_t name;
+    VERBS_COUNTERS(COUNTER)
+#undef COUNTER
+};
+
 struct rates;
 
 struct ctx {
@@ -195,7 +202,8 @@ struct ctx {
     struct key *keys;
     uint32_t keys_count, keys_room;
     uint8_t frame[PACKET_MOST];
-    struct { uint64_t sent, resent, naks, rnr_naks, timeouts, cnps, marks, bad; } counts;
+    struct counts counts, shown; /* shown: so much of them is in the files of /sys */
+    ns_t shown_at;
 };
 
 struct ah {
@@ -235,6 +243,8 @@ void begin_together(void);
 
 /* shown.c: in the files of /sys. */
 void shown_addresses(const struct ctx *ctx, const char *interface);
+void shown_counts(struct ctx *ctx, ns_t now, bool is_last); /* now and then; without the lock */
+void shown_on_standard_error(const struct ctx *ctx);
 
 /* route.c: by whom a peer is reached. */
 bool route_find(struct ctx *ctx, const union ibv_gid *peer, uint8_t mac[6]);

@@ -34,7 +34,7 @@ static void set_timer(const struct ctx *ctx, struct qp *qp, ns_t now)
 static void rewind_to_una(struct ctx *ctx, struct qp *qp)
 {
     if (qp->next > qp->una)
-        ctx->counts.resent += qp->next - qp->una;
+        ctx->counts.retransmitted_packets += qp->next - qp->una;
     qp->next = qp->una;
     qp->at = 0;
     qp->reads = 0;
@@ -223,6 +223,7 @@ static void ask_again(struct ctx *ctx, struct qp *qp)
 {
     if (qp->rewound == qp->una + 1)
         return; /* that was done, and the answer is under way or the timer will say so */
+    ctx->counts.implied_nak_seq_err++;
     rewind_to_una(ctx, qp);
     qp->rewound = qp->una + 1;
 }
@@ -243,7 +244,7 @@ static void take_nak(struct ctx *ctx, struct qp *qp, uint8_t syndrome, ns_t now)
                                  [3] = IBV_WC_REM_OP_ERR};
     unsigned code = syndrome & 0x1F;
     if ((syndrome & AETH_KIND) == AETH_RNR) {
-        ctx->counts.rnr_naks++;
+        ctx->counts.rnr_nak_retry_err++;
         if (qp->attr.rnr_retry != 7 && qp->rnr_retries++ >= qp->attr.rnr_retry) {
             qp_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
             return;
@@ -253,7 +254,7 @@ static void take_nak(struct ctx *ctx, struct qp *qp, uint8_t syndrome, ns_t now)
         qp->timer = 0;
         return;
     }
-    ctx->counts.naks++;
+    ctx->counts.packet_seq_err += !code;
     if (code >= 1 && code <= 3) {
         qp_fail(qp, status[code]);
     } else if (code == 0) {
@@ -326,7 +327,7 @@ void requester_timer(struct ctx *ctx, struct qp *qp, ns_t now)
 {
     if (!qp->timer || now < qp->timer)
         return;
-    ctx->counts.timeouts++;
+    ctx->counts.local_ack_timeout_err++;
     if (qp->retries++ >= qp->attr.retry_cnt) {
         qp_fail(qp, IBV_WC_RETRY_EXC_ERR);
         return;

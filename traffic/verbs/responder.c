@@ -240,9 +240,13 @@ static void take(struct ctx *ctx, struct qp *qp, const struct request *r)
                                      IBV_ACCESS_REMOTE_READ))
         refused = AETH_NAK_REMOTE_ACCESS;
     if (refused) {
+        ctx->counts.out_of_buffer += (refused & AETH_KIND) == AETH_RNR;
         refuse(qp, refused);
         return;
     }
+    ctx->counts.rx_write_requests += r->is_write && r->starts;
+    ctx->counts.rx_read_requests += reads;
+    ctx->counts.rx_atomic_requests += !reads && !r->is_send && !r->is_write;
     qp->nak_sent = false;
     qp->message = r->ends ? NOTHING : r->is_send ? RC_SEND_FIRST : RC_WRITE_FIRST;
     qp->msn = (qp->msn + r->ends) & PSN_MASK;
@@ -259,9 +263,11 @@ void responder_asked(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_
     if (qp->is_dying || !parse(&r, bth, bytes))
         return;
     if (r.seq > qp->expected) {
+        ctx->counts.out_of_sequence++;
         if (!qp->nak_sent)
             refuse(qp, AETH_NAK_SEQUENCE);
     } else if (r.seq < qp->expected) {
+        ctx->counts.duplicate_request++;
         repeat(qp, &r);
     } else {
         take(ctx, qp, &r);

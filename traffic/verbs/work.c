@@ -179,6 +179,9 @@ uint64_t receive_room(const struct receive *receive)
 
 void receive_complete(struct qp *qp, const struct ibv_wc *wc, bool is_solicited)
 {
+    struct counts *counts = &qp_ctx(qp)->counts;
+    counts->resp_cqe_error += wc->status && wc->status != IBV_WC_WR_FLUSH_ERR;
+    counts->resp_cqe_flush_error += wc->status == IBV_WC_WR_FLUSH_ERR;
     cq_put(qp->ex.qp_base.recv_cq, wc, is_solicited);
 }
 
@@ -196,6 +199,9 @@ void qp_complete(struct qp *qp, const struct work *work, int status)
     };
     if (status == IBV_WC_SUCCESS && !qp->init.sq_sig_all && !(work->flags & IBV_SEND_SIGNALED))
         return;
+    struct counts *counts = &qp_ctx(qp)->counts;
+    counts->req_cqe_error += status && status != IBV_WC_WR_FLUSH_ERR;
+    counts->req_cqe_flush_error += status == IBV_WC_WR_FLUSH_ERR;
     const struct ibv_wc wc = {.wr_id = work->wr_id, .status = status,
                               .opcode = opcodes[work->opcode], .byte_len = work->length,
                               .qp_num = qp->ex.qp_base.qp_num};

@@ -9,6 +9,7 @@ a whole node drops: those are ours, in modules that Capabilities names (`yang/`)
     /qos/interfaces/interface[interface-id=...]/output/queues/queue[name=data]/state/
         {queue-len, transmit-octets, ecn-marked-pkts}        (queue-len: closlab-pfc)
     /fabric/state/time, /fabric/node[name=leaf1]/state/dropped-pkts                 closlab-fabric
+    /fabric/node[name=h1]/adapter/counter[name=np_cnp_sent]/state/count             closlab-fabric
 
 There is nothing to set: that takes the token, at the page.
 """
@@ -28,8 +29,7 @@ from finsy.proto import gnmi as pb
 from google.protobuf.message import DecodeError
 
 from lab.errors import LabError
-from topologies import Fabric
-from views.live.hub import Frame, Hub
+from views.live.hub import Frame, Hub, Scene
 
 Step = tuple[str, tuple[tuple[str, str], ...]]  # an element's name, and its keys
 Path = tuple[Step, ...]
@@ -49,12 +49,13 @@ _MODELS = (
     ("openconfig-interfaces", "OpenConfig working group", "3.0.0"),
     ("openconfig-qos", "OpenConfig working group", "0.11.0"),
     ("closlab-pfc", "closlab", "1.0.0"),
-    ("closlab-fabric", "closlab", "1.0.0"),
+    ("closlab-fabric", "closlab", "1.1.0"),
 )
 
 
-def leaves(fabric: Fabric, frame: Frame) -> Leaves:
+def leaves(scene: Scene, frame: Frame) -> Leaves:
     """All there is to be told, by its path."""
+    fabric, adapters = scene.fabric, scene.adapters_counted()
     snapshot = frame.snapshot
     found: Leaves = {_path("fabric", "state", "time"): snapshot.time_ns}
     dropped: dict[str, int] = {}
@@ -81,6 +82,11 @@ def leaves(fabric: Fabric, frame: Frame) -> Leaves:
             found[(*queue, ("transmit-octets", ()))] = out.bytes
             found[(*queue, ("ecn-marked-pkts", ()))] = out.marked
             dropped[node.name] = max(dropped.get(node.name, 0), out.dropped)
+    for host, counts in adapters.items():
+        node_adapter = _path("fabric", ("node", ("name", host)), "adapter")
+        for name, count in counts.items():
+            state = _path(("counter", ("name", name)), "state", "count")
+            found[(*node_adapter, *state)] = count
     for name, count in dropped.items():
         node_state = _path("fabric", ("node", ("name", name)), "state", "dropped-pkts")
         found[node_state] = count
@@ -195,7 +201,7 @@ class _Servicer:
         if frame is None:
             raise context.abort(grpc.StatusCode.UNAVAILABLE, "nothing was seen yet; ask again")
         self._check_count(request.path, context)
-        found = leaves(self._hub.scene.fabric, frame)
+        found = leaves(self._hub.scene, frame)
         notifications = []
         for asked in [self._read(request.prefix, path) for path in request.path] or [()]:
             told = {path: value for path, value in found.items() if is_under(path, asked)}
@@ -261,7 +267,7 @@ class _Servicer:
         frame = self._hub.latest
         if frame is None or not plans:
             return
-        found = leaves(self._hub.scene.fabric, frame)
+        found = leaves(self._hub.scene, frame)
         for plan in plans:
             told = plan.told(found, is_whole=is_whole)
             if told and not is_silent:

@@ -12,9 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from lab.results.snapshot import Happening, Snapshot
+from lab.runs.adapter_files import counted
 from lab.scenario.live_actions import cables
 from lab.scenario.model import Scenario
 from topologies import Fabric
@@ -58,7 +60,12 @@ class Scene:
     is_replay: bool = False
     pace_ns: int | None = None  # of the fabric in a second, where it can be chosen
     steps: Sequence[Step] = ()  # of a run that is over: what happened
+    adapters: Path | None = None  # where hosts' adapters of verbs keep their files
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # another run has another
+
+    def adapters_counted(self) -> dict[str, dict[str, int]]:
+        """By host, what adapters of verbs have counted, of those that programs have used."""
+        return counted(self.adapters) if self.adapters else {}
 
     @property
     def names(self) -> list[str]:

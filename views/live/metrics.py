@@ -62,6 +62,7 @@ def _lines(hub: Hub) -> Iterator[str]:
     )
     if latest is not None:
         yield from _of(latest.snapshot)
+    yield from _of_adapters(scene.adapters_counted())
 
 
 def _of(snapshot: Snapshot) -> Iterator[str]:
@@ -130,6 +131,18 @@ def _of(snapshot: Snapshot) -> Iterator[str]:
         ),
     ):
         yield from _family(name, kind, about, samples)
+
+
+def _of_adapters(counted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Of adapters of verbs, by the names that NVIDIA's have."""
+    for name in next(iter(counted.values()), ()):
+        samples: Samples = [
+            ({"host": host}, float(counts[name]))
+            for host, counts in counted.items()
+            if name in counts
+        ]
+        about = f"{name} of a host's adapter of verbs."
+        yield from _family(f"closlab_adapter_{name}_total", "counter", about, samples)
 
 
 def _family(name: str, kind: str, about: str, samples: Samples) -> Iterator[str]:

@@ -53,7 +53,9 @@ class Tail:
         self._notes = HostNotes(self.lab.folder, hosts, len(experiment.schedule))
         self._at_ns = 0
         self._journal: tuple[int, dict[str, list[list[object]]]] = 0, {}
-        self.hub = Hub(Scene(experiment.scenario, fabric, rates, "mininet"), self)
+        adapters = self.lab.adapters
+        scene = Scene(experiment.scenario, fabric, rates, "mininet", adapters=adapters)
+        self.hub = Hub(scene, self)
 
     def do(self, words: str) -> str:
         """Ask the lab to do it."""

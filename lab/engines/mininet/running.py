@@ -52,6 +52,11 @@ class RunningLab:
         """What it left word of itself in."""
         return running_labs() / self.name
 
+    @property
+    def adapters(self) -> Path:
+        """Where hosts' adapters of verbs keep their files, of those that a program has used."""
+        return self.folder / "adapters"
+
     def enter_command(self, command: list[str]) -> list[str]:
         """A command, to be run inside the capsule."""
         user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
