@@ -2,8 +2,8 @@
  *
  *   player ADDRESS PLAN LOG     waits on "-", else connects to the one that waits
  *
- * Plan and log are records of random_operations.py, which has the model. Two queue pairs lead to the
- * other program: the first has a receive queue of its own and lists of requests, the second a shared
+ * Plan and log are records of model.py, which judges them. Two queue pairs lead to the other
+ * program: the first has a receive queue of its own and lists of requests, the second a shared
  * receive queue and ibv_wr_*. When receives are posted, and how many requests at once, is drawn
  * here: that changes nothing of what comes out.
  */
@@ -90,7 +90,8 @@ static uint32_t piece_at(uint32_t index, unsigned piece)
 
 static struct ibv_sge receive_piece(uint32_t pair, uint32_t index, unsigned piece)
 {
-    uint32_t at = piece_at(index, piece), end = piece == 2 ? LONGEST + 3 : piece_at(index, piece + 1);
+    bool is_last = piece == PIECES - 1;
+    uint32_t at = piece_at(index, piece), end = is_last ? LONGEST + 3 : piece_at(index, piece + 1);
     uint8_t *room = inbox[pair][index % RECEIVES];
     return (struct ibv_sge){(uintptr_t)room + at + piece, end - at, inbox_mr->lkey};
 }

@@ -323,6 +323,16 @@ def test_programs_of_others_run_as_they_are(libraries: Path, tmp_path: Path, kin
     assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
 
 
+def test_two_programs_on_a_host_reach_each_other(libraries: Path, tmp_path: Path) -> None:
+    """And a program itself: what an adapter sends to its own address comes back within it."""
+    need("ibv_rc_pingpong")
+    words, script = "ibv_rc_pingpong -g 0 -n 200 -c", tmp_path / "both"
+    asks = AGAIN.format(words=f"{words} 10.9.0.1")
+    script.write_text(f"{words} & {asks}; wait $!")
+    (code, said), _ = over_wire(libraries, f"sh {script}", "true")
+    assert code == 0 and said.count("200 iters") == 2, said
+
+
 def test_what_ucx_knows_of_the_adapter(libraries: Path) -> None:
     need("ucx_info")
     (code, said), _ = over_wire(libraries, "ucx_info -d", "true")

@@ -45,7 +45,8 @@ static bool copy_hints(struct rdma_addrinfo *made, const struct rdma_addrinfo *w
     const struct sockaddr *any = made->ai_dst_addr ? made->ai_dst_addr : made->ai_src_addr;
     if (any && !made->ai_family)
         made->ai_family = any->sa_family;
-    return !all || (made->ai_src_len == wanted->ai_src_len && made->ai_dst_len == wanted->ai_dst_len);
+    return !all || (made->ai_src_len == wanted->ai_src_len &&
+                    made->ai_dst_len == wanted->ai_dst_len);
 }
 
 /* Ask for a name. */

@@ -166,11 +166,22 @@ static int own_port(int family)
     return -1;
 }
 
+static bool listen_on(int fd, int ifindex, unsigned slot)
+{
+    const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = ifindex,
+                                        .sll_protocol = htons(EVERY_PROTOCOL)};
+    int one = 1, buffer = SOCKET_BUFFER;
+    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+    setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer))
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    return filter(fd, slot) && !bind(fd, (const struct sockaddr *)&address, sizeof address);
+}
+
 bool port_open(struct ctx *ctx, char *why, size_t room)
 {
     char interface[IFNAMSIZ];
     struct ifreq ask = {0};
-    int one = 1, buffer = SOCKET_BUFFER;
     ctx->dilation = told("CLOSLAB_DILATION", 1);
     ctx->bps = told("CLOSLAB_LINK_BPS", 100000000000u);
     ctx->tos = (uint8_t)(told("CLOSLAB_VERBS_DSCP", 26) << 2 | 2 /* ECN-capable */);
@@ -182,8 +193,6 @@ bool port_open(struct ctx *ctx, char *why, size_t room)
     read_gids(ctx, interface);
     shown_addresses(ctx, interface);
     ctx->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(EVERY_PROTOCOL),
-                                  .sll_ifindex = ctx->ifindex};
     snprintf(ask.ifr_name, sizeof ask.ifr_name, "%s", interface);
     if (ctx->socket < 0 || ioctl(ctx->socket, SIOCGIFHWADDR, &ask)) {
         snprintf(why, room, "no packet socket can be had here: %s", strerror(errno));
@@ -195,12 +204,9 @@ bool port_open(struct ctx *ctx, char *why, size_t room)
         snprintf(why, room, "%d programs have it open on this host, which is all", SLOTS);
         return false;
     }
-    setsockopt(ctx->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
-    setsockopt(ctx->socket, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one);
-    if (setsockopt(ctx->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer))
-        setsockopt(ctx->socket, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
-    if (!filter(ctx->socket, ctx->slot) ||
-        bind(ctx->socket, (struct sockaddr *)&address, sizeof address)) {
+    ctx->loop = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (!listen_on(ctx->socket, ctx->ifindex, ctx->slot) ||
+        !listen_on(ctx->loop, (int)if_nametoindex("lo"), ctx->slot)) {
         snprintf(why, room, "%s cannot be listened on: %s", interface, strerror(errno));
         return false;
     }
@@ -231,7 +237,8 @@ bool port_may_send(struct ctx *ctx, ns_t now)
 
 bool port_send(struct ctx *ctx, uint32_t bytes)
 {
-    ssize_t sent = send(ctx->socket, ctx->frame, bytes, MSG_DONTWAIT);
+    int to = memcmp(ctx->frame, ctx->mac, sizeof ctx->mac) ? ctx->socket : ctx->loop;
+    ssize_t sent = send(to, ctx->frame, bytes, MSG_DONTWAIT);
     if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
         ctx->is_blocked = true;
         return false;
@@ -255,7 +262,8 @@ static ns_t serve(struct ctx *ctx)
     ns_t now = port_now(), next = NS_NEVER;
     ctx->is_blocked = false;
     for (uint32_t i = 0; i < ctx->qps_next; i++) {
-        struct qp *qp = ctx->qps[(i + ctx->counts.port_xmit_packets) % ctx->qps_next]; /* in turns */
+        uint64_t turn = i + ctx->counts.port_xmit_packets;
+        struct qp *qp = ctx->qps[turn % ctx->qps_next];
         if (!qp || !qp_is_able(qp, IBV_QPS_RTR))
             continue;
         responder_send(ctx, qp, now);
@@ -268,11 +276,11 @@ static ns_t serve(struct ctx *ctx)
     return next;
 }
 
-static void receive(struct ctx *ctx)
+static void receive(struct ctx *ctx, int from)
 {
     static _Thread_local uint8_t frame[PACKET_MOST];
     for (unsigned n = 0; n < BATCH; n++) {
-        ssize_t bytes = recv(ctx->socket, frame, sizeof frame, MSG_DONTWAIT | MSG_TRUNC);
+        ssize_t bytes = recv(from, frame, sizeof frame, MSG_DONTWAIT | MSG_TRUNC);
         if (bytes < 0)
             return;
         if (bytes <= (ssize_t)sizeof frame)
@@ -283,8 +291,9 @@ static void receive(struct ctx *ctx)
 static void *run(void *told_ctx)
 {
     struct ctx *ctx = told_ctx;
-    struct pollfd files[2] = {{.fd = ctx->socket, .events = POLLIN},
-                              {.fd = ctx->wake, .events = POLLIN}};
+    struct pollfd files[3] = {{.fd = ctx->socket, .events = POLLIN},
+                              {.fd = ctx->wake, .events = POLLIN},
+                              {.fd = ctx->loop, .events = POLLIN}};
     prctl(PR_SET_TIMERSLACK, 1);
     pthread_mutex_lock(&ctx->lock);
     while (!ctx->stop) {
@@ -295,11 +304,12 @@ static void *run(void *told_ctx)
         if (left > NS_PER_S)
             left = NS_PER_S;
         struct timespec limit = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
-        ppoll(files, 2, &limit, NULL);
+        ppoll(files, 3, &limit, NULL);
         if (files[1].revents && read(ctx->wake, &woken, sizeof woken) < 0)
             files[1].revents = 0;
         pthread_mutex_lock(&ctx->lock);
-        receive(ctx);
+        receive(ctx, ctx->socket);
+        receive(ctx, ctx->loop);
     }
     pthread_mutex_unlock(&ctx->lock);
     return NULL;
@@ -327,8 +337,8 @@ void port_close(struct ctx *ctx)
         shown_counts(ctx, 0, true);
     }
     const struct ibv_context *context = &ctx->verbs.context;
-    const int files[] = {ctx->socket, ctx->wake, ctx->own[0], ctx->own[1], context->cmd_fd,
-                         context->async_fd};
+    const int files[] = {ctx->socket, ctx->loop, ctx->wake, ctx->own[0], ctx->own[1],
+                         context->cmd_fd, context->async_fd};
     for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] > 0)
             close(files[i]);
