@@ -1042,7 +1042,8 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
     for signal in Signal:
         yield entry("csig_steps", {"type": signal}, "be_steps", shift=signal.shift)
         for bucket in buckets(signal):
-            prefix = {"type": signal.value, "own": (bucket.least, bucket.length)}
+            own: dict[str, Match] = {"own": (bucket.least, bucket.length)} if bucket.length else {}
+            prefix = {"type": signal.value, **own}
             yield entry("csig_buckets", prefix, "be_bucket", number=bucket.number)
 
 
