@@ -14,7 +14,7 @@ from pydantic import Field
 
 from params.section import Section
 
-COMPACT_BITS, WIDE_BITS = 5, 20
+COMPACT_BITS = 5
 _SHARE = 1 << 16  # what a share is told in
 
 

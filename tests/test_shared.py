@@ -23,7 +23,7 @@ from controller import reports, settings, tables
 from lab.engines.sim import native as sim
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.results import conservation, outcome, result
-from params import classes, load_balancing
+from params import classes, csig, load_balancing
 from switch import dataplane, layout, native, records
 from switch.abi import AbiError, Declarations
 from switch.build import RUNTIME
@@ -142,8 +142,9 @@ SHARED: dict[str, tuple[str, dict[str, int]]] = {
         "ACK": messages._ACKNOWLEDGE, "CNP": samples._CNP,
     }),
     "cc_kind": ("CC_IS_", in_order(congestion.Kind)),
-    "cc_signal": ("CC_", in_order(["MARKS", "TELEMETRY", "DELAY", "CREDIT", "ECHOES"])),
+    "cc_signal": ("CC_", in_order(["MARKS", "TELEMETRY", "DELAY", "CREDIT", "CSIG", "ECHOES"])),
     "cc_users": ("CC_", {n: 1 << at for n, at in in_order(endpoint.TransportKind).items()}),
+    "csig_type": ("CSIG_", in_order([*(signal.name for signal in csig.Signal), "TYPES"])),
     "ctl_kind": ("CTL_", {n.removeprefix("CTL_"): v for n, v in starting(records, "CTL_").items()}),
     "ctl_target": ("CTL_", starting(records, "TO_")),
     "ctl_verb": ("CTL_", plain(Verb.__members__)),
@@ -167,7 +168,16 @@ SHARED: dict[str, tuple[str, dict[str, int]]] = {
 }  # fmt: skip
 # Enumerations, a name of each, that no code of Python knows of; its numbers may be in NUMBERS.
 OF_C_ALONE = {
-    *("BTH_BECN", "CC_PARAMETERS", "ENTROPY_MOST", "EP_DATA_HEADER", "EP_PORTS", "EP_WAY_NOTES"),
+    *(
+        "BTH_BECN",
+        "CC_PARAMETERS",
+        "CSIG_COMPACT",
+        "ENTROPY_MOST",
+        "ETHERTYPE_CSIG",
+        "EP_DATA_HEADER",
+        "EP_PORTS",
+        "EP_WAY_NOTES",
+    ),
     *("ETHERTYPE_IPV4", "INT_HOPS", "METER_GREEN", "MRC_ACK_REQUEST", "MRC_METH", "MRC_SKIP_ONCE"),
     *("OWE_ACK", "ROCE_PORT", "SCRIPT_LINE_MAX", "STAMPS", "UET_ANSWERS", "UET_CC_NSCC"),
     *("UET_CTRL_PROBE", "UET_MARKED", "UET_NACK_TRIMMED", "UET_NEXT_NONE", "UET_PDS", "UET_PORT"),
@@ -179,6 +189,8 @@ OF_C_ALONE = {
 NUMBERS: dict[str, int] = {
     "AETH_NAK_SEQUENCE": samples._PSN_ERROR,
     "BTH_ACK": samples._ACK,
+    "CSIG_COMPACT": csig.Tag.COMPACT.bytes,
+    "CSIG_WIDE": csig.Tag.WIDE.bytes,
     "CTL_ALL": native.ALL,
     "CTL_BY_PROGRAM": records.BY_PROGRAM,
     "EP_MESSAGE_MAX": MAX_TRANSFER_BYTES,

@@ -297,6 +297,13 @@ def check_victim_mrc(result: Result) -> None:
     assert result.drops.total == result.pfc.xoff_frames == 0
 
 
+def check_congestion_signals(result: Result) -> None:
+    lossless(result)
+    assert result.roce.cnps == 0  # tags tell, and not marks
+    (uplink,) = (u for u in result.links if u.name == "leaf1>spine1")
+    assert 0.35 < uplink.utilisation < 0.6  # 10 MB in the time that h10's port takes for its 12
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
     "bgp-clos": check_bgp_clos,
     "silent-failure": check_silent_failure,
@@ -305,6 +312,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "hot-experts": check_hot_experts,
     "kv-cache": check_kv_cache,
     "checkpoint-burst": check_checkpoint_burst,
+    "congestion-signals": check_congestion_signals,
     "dragonfly": check_dragonfly,
     "two-fabrics": check_two_fabrics,
     "dual-tor": check_dual_tor,

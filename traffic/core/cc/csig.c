@@ -15,7 +15,7 @@ uint32_t csig_bytes(uint16_t ether_type)
 
 void csig_ask(uint8_t *at, uint32_t bytes, enum csig_type type)
 {
-    bool is_least = type == CSIG_ABW || type == CSIG_SHARE;
+    bool is_least = type == CSIG_ABW || type == CSIG_ABW_SHARE;
     if (bytes == CSIG_COMPACT) {
         be16_store(at, ETHERTYPE_CSIG);
         be16_store(at + 2, (uint16_t)((uint32_t)type << 13 | (is_least ? COMPACT_TOP : 0u) << 7));
@@ -29,7 +29,7 @@ void csig_ask(uint8_t *at, uint32_t bytes, enum csig_type type)
 /* The least value of a bucket. */
 static uint32_t least_of(enum csig_type type, uint32_t bucket)
 {
-    if (type == CSIG_SHARE)
+    if (type == CSIG_ABW_SHARE)
         return bucket * SHARE_STEP;
     return bucket ? (FIRST[type] << (bucket - 1) / 2) * (2 + (bucket - 1) % 2) / 2 : 0;
 }

@@ -14,10 +14,10 @@ enum { CSIG_COMPACT = 4, CSIG_WIDE = 8 }; /* bytes of a tag; 0: there is none */
 enum { ETHERTYPE_CSIG = 0x9900, ETHERTYPE_CSIG_WIDE = 0x9901 };
 
 enum csig_type {
-    CSIG_ABW,   /* Mb/s that were free */
-    CSIG_SHARE, /* the same in 1/65536 of the link */
-    CSIG_DELAY, /* ns in the switch */
-    CSIG_QUEUE, /* ns that the queue takes */
+    CSIG_ABW,       /* Mb/s that were free */
+    CSIG_ABW_SHARE, /* the same in 1/65536 of the link */
+    CSIG_DELAY,     /* ns in the switch */
+    CSIG_QUEUE,     /* ns that the queue takes */
     CSIG_TYPES,
 };
 
