@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from lab.engines import RunOptions
+from lab.engines.sim.engine import SIMULATING
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
-from lab.progress import Told, until
+from lab.progress import Hear, Progress, Told, until
 from lab.results.cautions import cautions
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.runs.price import ASKED, cost
@@ -39,7 +41,7 @@ Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 _SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart,
 _CELLS = 12_000  # or as many as are told in a tenth of a second: directions in all of them
 _MOST_SETTINGS = 64
-_SOON_S = 0.3  # after which a run that lasts is shown as far as it is
+_SOON_S = 0.25  # of simulating, after which what lasts is shown as far as it is
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
 
@@ -97,7 +99,7 @@ class Tuning:
 
     def begin(self) -> KeptRun:
         """The run with nothing turned yet."""
-        self._latest = self._whole(self._scenario({}), self._asked)
+        self._latest = self._made(self._scenario({}), self._asked, None)
         self.first = self._priced(self._latest)
         return self.first
 
@@ -131,8 +133,7 @@ class Tuning:
             self._asked.stop()
             self._asked = mine
         with self._turn:
-            found = None if whole else self._soon(scenario, mine)
-            self._latest = found or self._whole(scenario, mine)
+            self._latest = self._made(scenario, mine, None if whole else _SOON_S)
             return self._told(self._latest)
 
     def price(self, settings: Settings) -> dict[str, Any]:
@@ -149,26 +150,8 @@ class Tuning:
             raise LabError(f"{len(settings)} settings are more than {_MOST_SETTINGS}")
         return catalogue.load(self.name, (*self.changes, *_words(settings)))
 
-    def _soon(self, scenario: Scenario, asked: _Asked) -> _Made | None:
-        """A run as far as it is by then; nothing if it has not begun."""
-        timer = threading.Timer(_SOON_S, asked.end.set)
-        timer.start()
-        try:
-            return self._made(scenario, asked)
-        finally:
-            timer.cancel()
-            timer.join()
-            if asked.is_wanted:
-                asked.end.clear()
-
-    def _whole(self, scenario: Scenario, asked: _Asked) -> _Made:
-        found = self._made(scenario, asked)
-        if found is None or found.is_part:
-            raise Overtaken("it was stopped")
-        return found
-
-    def _made(self, scenario: Scenario, asked: _Asked) -> _Made | None:
-        """A run, until somebody ends it."""
+    def _made(self, scenario: Scenario, asked: _Asked, patience_s: float | None) -> _Made:
+        """A run; one that is simulated for longer than that is broken off."""
         made: list[_Made] = []
         with self._room() as options:
 
@@ -177,10 +160,11 @@ class Tuning:
                 made.append(_Made(asked, unkept(experiment, result, outcome), experiment, outcome))
                 return code_of(result)
 
-            simulate(scenario, options, Told(until(asked.end, None)), conclude)
-        if not asked.is_wanted:
+            simulate(scenario, options, Told(_until(asked.end, patience_s)), conclude)
+        if not asked.is_wanted or not made:
             raise Overtaken("it was stopped")
-        return made[0] if made else None
+        asked.end.clear()
+        return made[0]
 
     def _priced(self, made: _Made) -> KeptRun:
         """The same run, with what its scenario asks the price of."""
@@ -232,6 +216,22 @@ class Tuning:
         for change in (*self.changes, *_words(settings)):
             words += ["--set", change]
         return shlex.join(words)
+
+
+def _until(end: threading.Event, patience_s: float | None) -> Hear:
+    """Break off when that is set, or so long after simulating has begun."""
+    broken_off = until(end, None)
+    due_s: float | None = None
+
+    def hear(now: Progress | None) -> None:
+        nonlocal due_s
+        if patience_s is not None and now is not None and now.stage == SIMULATING:
+            due_s = due_s or time.monotonic() + patience_s
+            if time.monotonic() > due_s and not now.is_over:
+                end.set()
+        broken_off(now)
+
+    return hear
 
 
 def _words(settings: Settings) -> list[str]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _SLICE_EVENTS = 200_000  # a tenth of a second's work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
+SIMULATING = "Simulating"  # the stage
 _NOTES_INTERVAL_NS = 1000
 _MOST_NOTES = 100_000
 _MOST_LOOKS = 64  # at what waits as queue pairs fail
@@ -112,7 +113,7 @@ def _run(
     settings = experiment.settings
     watch = switches.watch(experiment.pausable, settings.lossless, has_credits=settings.link.cbfc)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
-    with stages("Simulating") as stage, Improvement(switches) as improvement:
+    with stages(SIMULATING) as stage, Improvement(switches) as improvement:
         course = _Course(experiment, switches, simulation, stage, tally, audience, improvement)
         ended = course.run()
     return replace(
