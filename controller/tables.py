@@ -985,9 +985,6 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     )
 
 
-# --- permit.p4, lose.p4 --------------------------------------------------------------------------
-
-
 # --- notify.p4 -----------------------------------------------------------------------------------
 
 
@@ -1045,6 +1042,9 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
             own: dict[str, Match] = {"own": (bucket.least, bucket.length)} if bucket.length else {}
             prefix = {"type": signal.value, **own}
             yield entry("csig_buckets", prefix, "be_bucket", number=bucket.number)
+
+
+# --- permit.p4, lose.p4 --------------------------------------------------------------------------
 
 
 def _permissions(site: SwitchSite) -> Iterator[Entity]:

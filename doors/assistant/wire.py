@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -18,11 +17,12 @@ import anyio
 import anyio.lowlevel
 import mcp_types as t
 
+from doors.nesting import is_deeper
+
 MOST_BYTES = 1 << 20
 _MOST_DEPTH = 64
 _PIECE = 1 << 16
 _SURE = 4096  # bytes, which a pipe takes that takes any
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^\[\]{}"]+')
 
 
 class Wire:
@@ -83,7 +83,7 @@ def _problem(line: bytes) -> dict[str, Any] | None:
     """What is wrong with a line, if it is no message."""
     if len(line) > MOST_BYTES:
         return _TOO_LONG
-    if _depth(line) > _MOST_DEPTH:
+    if is_deeper(line, _MOST_DEPTH):
         return _TOO_DEEP
     try:
         t.jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -96,14 +96,6 @@ def _problem(line: bytes) -> dict[str, Any] | None:
         known = number if isinstance(number, str | int) and not isinstance(number, bool) else None
         return _error(t.INVALID_REQUEST, "this is no message of JSON-RPC 2.0", known)
     return None
-
-
-def _depth(line: bytes) -> int:
-    deepest = now = 0
-    for sign in _BRACKETS.sub(b"", line):
-        now += 1 if sign in b"[{" else -1
-        deepest = max(deepest, now)
-    return deepest
 
 
 @contextmanager

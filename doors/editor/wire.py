@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from doors.nesting import is_deeper
+
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
 NOT_INITIALIZED, REQUEST_FAILED = -32002, -32803
 MOST_BYTES = 32 << 20
@@ -72,7 +74,7 @@ class Wire:
             size -= len(piece)
 
     def _read(self, body: bytes) -> dict[str, Any] | None:
-        if _depth(body) > _MOST_DEPTH:
+        if is_deeper(body, _MOST_DEPTH):
             self.refuse(INVALID_REQUEST, f"a message may nest {_MOST_DEPTH} brackets")
             return None
         try:
@@ -127,16 +129,3 @@ def framed(message: dict[str, Any]) -> bytes:
     """A message as it goes over the wire."""
     body = json.dumps(message, ensure_ascii=True).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^\[\]{}"]+', re.DOTALL)
-
-
-def _depth(body: bytes) -> int:
-    if body.count(b"{") + body.count(b"[") <= _MOST_DEPTH:
-        return 0
-    deepest = now = 0
-    for sign in _BRACKETS.sub(b"", body):
-        now += 1 if sign in b"[{" else -1
-        deepest = max(deepest, now)
-    return deepest

@@ -44,8 +44,7 @@ def of_ports(
             "bytes_rx_rate": received["Bps"],
             "speed": ports[name].place.bps // 8000,
         }
-        wanted = {key: each for key, each in everything.items() if not columns or key in columns}
-        found.port_metrics.add(name=name, **wanted)
+        found.port_metrics.add(name=name, **_wanted(everything, columns))
     return found
 
 
@@ -77,12 +76,17 @@ def of_flows(
             **{f"tx_{unit}": factor * sent["Bps"] for unit, factor in _RATES.items()},
             **{f"rx_{unit}": factor * received["Bps"] for unit, factor in _RATES.items()},
         }
-        wanted = {key: each for key, each in everything.items() if not columns or key in columns}
+        wanted = _wanted(everything, columns)
         one = found.flow_metrics.add(name=name, port_tx=plan.tx, **wanted)
         if len(plan.rx) == 1:
             one.port_rx = plan.rx[0]
         _measure(one, config[name], sent, received)
     return found
+
+
+def _wanted(everything: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """The columns asked for; all, if none is."""
+    return {key: each for key, each in everything.items() if not columns or key in columns}
 
 
 def _measure(one: otg.FlowMetric, flow: otg.Flow, sent: _Counts, received: _Counts) -> None:

@@ -18,6 +18,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from snappi import snappi as models
 
+from doors.nesting import is_deeper
 from doors.tester.supported import is_supported
 
 MOST_BYTES = 16 << 20  # of a request
@@ -27,7 +28,6 @@ _SHOWN = 60  # characters of a value that is wrong
 MAC = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F: ]+")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^\[\]{}"]+')
 _M = TypeVar("_M", bound=Message)
 
 
@@ -59,7 +59,7 @@ def read(kind: type[_M], body: bytes) -> _M:
     """A message from JSON, which may hold anything."""
     if len(body) > MOST_BYTES:
         raise Refused(413, f"a request may have {MOST_BYTES:,} bytes")
-    if _depth(body) > _MOST_DEPTH:
+    if is_deeper(body, _MOST_DEPTH):
         raise wrong(f"a request may nest {_MOST_DEPTH} brackets")
     try:
         content = json.loads(body)
@@ -221,11 +221,3 @@ def _is_address(text: str, version: int) -> bool:
 def _short(text: str, most: int = _SHOWN) -> str:
     clean = "".join(sign if sign.isprintable() else "?" for sign in text)
     return clean if len(clean) <= most else clean[: most - 3] + "..."
-
-
-def _depth(body: bytes) -> int:
-    deepest = now = 0
-    for sign in _BRACKETS.sub(b"", body):
-        now += 1 if sign in b"[{" else -1
-        deepest = max(deepest, now)
-    return deepest

@@ -83,14 +83,13 @@ class Alone:
             return LinkSpec(times * one.rate_bps, one.delay_ns)
 
         fabric = experiment.fabric
-        self._leaf = {
+        leaves = {
             (host, plane): fabric.leaf_of(host, plane)
             for host in self._hosts
             for plane in fabric.planes_of(host)
         }
-        self._cable_of = {
-            place: cable(fabric.links_between(place[0], leaf)[0])
-            for place, leaf in self._leaf.items()
+        cables_of = {
+            place: cable(fabric.links_between(place[0], leaf)[0]) for place, leaf in leaves.items()
         }
         self._cables: dict[Node, dict[Node, set[LinkSpec]]] = {}
         for link in experiment.fabric.links:
@@ -101,8 +100,8 @@ class Alone:
         # Hosts that hang on a leaf by alike cables differ in nothing else.
         kinds: dict[tuple[Node, LinkSpec], int] = {}
         self._kind_of = {
-            place: kinds.setdefault((leaf, self._cable_of[place]), len(kinds))
-            for place, leaf in self._leaf.items()
+            place: kinds.setdefault((leaf, cables_of[place]), len(kinds))
+            for place, leaf in leaves.items()
         }
         self._kinds = list(kinds)
         self._plane_between = cache(lambda a, b: fabric.planes_of(a, b)[0])
