@@ -93,6 +93,13 @@ class Declarations:
             raise AbiError(f"struct {name} has holes, which no record may have")
         return made
 
+    def row(self, name: str) -> struct.Struct:
+        """A struct that is mirrored, in an array: with the holes that C leaves."""
+        made = struct.Struct(f"@{self._codes(name)}0q")
+        if made.size != c.sizeof(self.mirrors[name]):
+            raise AbiError(f"an array of struct {name} is laid out otherwise")
+        return made
+
     def number(self, name: str) -> int:
         """What an enumerator stands for, or a macro that is a number or another such name."""
         said, enum = self._found(rf"^#define {name} (\w+)|enum (\w+) \{{[^}}]*\b{name}\b", name)

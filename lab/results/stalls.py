@@ -23,7 +23,7 @@ who waits for whom, however short it has lasted, and nothing that only waits for
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
@@ -207,6 +207,52 @@ class Standing:
 # --- what became of a message --------------------------------------------------------------------
 
 
+class _Plain:
+    """A plane of a fabric, or all of it, with some cables cut: what is how far away.
+
+    Ways go by switches: hosts pass nothing on, though they may be in several planes.
+    """
+
+    def __init__(self, fabric: Fabric, down: frozenset[str], plane: int | None) -> None:
+        self._hosts = frozenset(fabric.hosts)
+        self._beside: dict[Node, list[tuple[Node, str]]] = {}  # and by which direction
+        for link in fabric.links:  # its far end is a switch
+            if link.name not in down and plane in (None, fabric.plane_of(link.b)):
+                self._beside.setdefault(link.a, []).append((link.b, link.up))
+                self._beside.setdefault(link.b, []).append((link.a, link.down))
+        self._far: dict[Node, Mapping[Node, int]] = {}
+        self._between: dict[tuple[Node, Node], tuple[str, ...]] = {}
+
+    def far_from(self, host: Node) -> Mapping[Node, int]:
+        """How many links everything is away."""
+        if host not in self._far:
+            far, edge = {host: 0}, [host]
+            while edge:
+                found = dict.fromkeys(
+                    there
+                    for here in edge
+                    for there, _ in self._beside.get(here, ())
+                    if there not in far
+                )
+                far |= dict.fromkeys(found, far[edge[0]] + 1)
+                edge = [there for there in found if there not in self._hosts]
+            self._far[host] = far
+        return self._far[host]
+
+    def between(self, src: Node, dst: Node) -> tuple[str, ...]:
+        """Directions on the shortest ways from host to host."""
+        if (src, dst) not in self._between:
+            begin, end = self.far_from(src), self.far_from(dst)
+            whole = begin.get(dst)
+            self._between[src, dst] = tuple(
+                direction
+                for here, far in begin.items()
+                for there, direction in self._beside.get(here, ())
+                if there in end and far + 1 + end[there] == whole
+            )
+        return self._between[src, dst]
+
+
 class _Judge:
     """Somebody who knows what there is to know of a run."""
 
@@ -220,7 +266,7 @@ class _Judge:
         self._standings = [Standing(look) for look in outcome.looks]
         self._roots: dict[int, int] = {}
         self._causes: dict[int, Cause] = {}
-        self._far: dict[tuple[Node, frozenset[str], int | None], Mapping[Node, int]] = {}
+        self._plains: dict[tuple[frozenset[str], int | None], _Plain] = {}
 
     def named(self, number: int) -> str:
         """Who sends a message to whom."""
@@ -350,7 +396,7 @@ class _Judge:
             if self._is_halted(end, at_ns):
                 return Cause("halted", f"{end} stands still", host=str(end))
         plane = self._plane_of(number)
-        if not self._far_from(src, self._down(at_ns), plane).get(dst):
+        if not self._plain(self._down(at_ns), plane).far_from(src).get(dst):
             where = "" if plane is None or self._fabric.planes == 1 else f" in plane {plane + 1}"
             return Cause("no-route", f"no way is left{where}: {self._cut(at_ns)}")
         standing = self._standing(at_ns)
@@ -420,49 +466,21 @@ class _Judge:
         own = schedule.activities[schedule.activity[number]].priority
         answers = {own, _CONTROL} if self._scenario.transport.acks == "control" else {own}
         plane = self._plane_of(number)
-        there = {(link, own) for link in self._links_between(src, dst, at_ns, plane)}
-        back = self._links_between(dst, src, at_ns, plane)
+        # Before faults, and after them.
+        plains = [self._plain(down, plane) for down in {frozenset(), self._down(at_ns)}]
+        there = {(link, own) for plain in plains for link in plain.between(src, dst)}
+        back = {link for plain in plains for link in plain.between(dst, src)}
         return there | {(link, priority) for link in back for priority in answers}
+
+    def _plain(self, down: frozenset[str], plane: int | None) -> _Plain:
+        if (down, plane) not in self._plains:
+            self._plains[down, plane] = _Plain(self._fabric, down, plane)
+        return self._plains[down, plane]
 
     def _plane_of(self, number: int) -> int | None:
         """The only plane that it goes by, if there is but one."""
         src, dst = self._ends(number)
         return None if src == dst else self._experiment.plane_of(number)
-
-    def _links_between(self, src: Node, dst: Node, at_ns: int, plane: int | None) -> Iterator[str]:
-        """Directions on the shortest ways from host to host, before faults and after them."""
-        for down in {frozenset(), self._down(at_ns)}:
-            begin, end = self._far_from(src, down, plane), self._far_from(dst, down, plane)
-            for link in self._fabric.links:
-                if link.name in down:
-                    continue
-                for one, other in ((link.a, link.b), (link.b, link.a)):
-                    if (
-                        one in begin
-                        and other in end
-                        and begin[one] + 1 + end[other] == begin.get(dst)
-                    ):
-                        yield link.direction(one)
-
-    def _far_from(self, host: Node, down: frozenset[str], plane: int | None) -> Mapping[Node, int]:
-        """How many links everything is away, by switches, of a plane or of any: hosts pass nothing
-        on, though they may be in several."""
-        key = host, down, plane
-        if key not in self._far:
-            fabric, next_to = self._fabric, dict[Node, list[Node]]()
-            for link in fabric.links:  # its far end is a switch
-                if link.name not in down and plane in (None, fabric.plane_of(link.b)):
-                    next_to.setdefault(link.a, []).append(link.b)
-                    next_to.setdefault(link.b, []).append(link.a)
-            far, edge = {host: 0}, [host]
-            while edge:
-                found = dict.fromkeys(
-                    there for here in edge for there in next_to.get(here, ()) if there not in far
-                )
-                far |= dict.fromkeys(found, far[edge[0]] + 1)
-                edge = [there for there in found if there not in fabric.hosts]
-            self._far[key] = far
-        return self._far[key]
 
     def _down(self, at_ns: int) -> frozenset[str]:
         """Cables that are cut at a moment."""

@@ -19,7 +19,7 @@ from lab.results.result import Cost
 from lab.runs import whatif
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
-from lab.scenario.model import LossSettings, MeasureSettings, Scenario
+from lab.scenario.model import LossSettings, MeasureSettings
 from lab.scenario.questions import Question
 from params.quantity import listed, percent
 from topologies import Node
@@ -94,7 +94,7 @@ def _faults(experiment: Experiment) -> Priced | None:
     of = _few(named, f"{len(named)} faults")
     link = scenario.link.model_copy(update={"slow": {}})
     changes: dict[str, Any] = {"faults": (), "loss": LossSettings(), "link": link}
-    return Priced(of, "", _lightest(scenario, changes))
+    return Priced(of, "", _lightest(experiment, changes))
 
 
 def _beside(experiment: Experiment) -> Priced | None:
@@ -108,7 +108,7 @@ def _beside(experiment: Experiment) -> Priced | None:
     alone = traffic.model_copy(update={"parts": (first,)})
     hosts = experiment.fabric.hosts
     of = listed([_named(part, hosts) for part in others])
-    without = _lightest(experiment.scenario, {"traffic": alone})
+    without = _lightest(experiment, {"traffic": alone})
     return Priced(of, f"the {_named(first, hosts)}", without)
 
 
@@ -117,16 +117,17 @@ def _stragglers(experiment: Experiment) -> Priced | None:
     late = [*whatif.stragglers(experiment)]
     if not late:
         return None
-    lightest = _lightest(experiment.scenario, {})
+    lightest = _lightest(experiment, {})
     named = [each.root.what for each in late]
     of = _few(named, f"what {len(named)} hosts compute for longer")
     return Priced(of, "", whatif.without(lightest, late)[0])
 
 
-def _lightest(scenario: Scenario, changes: dict[str, Any]) -> Experiment:
-    """A scenario otherwise, nothing of which is kept."""
+def _lightest(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
+    """An experiment otherwise, nothing of which is kept."""
     measures = MeasureSettings(flows=False, series=False)
-    return Experiment.of(scenario.model_copy(update={"measures": measures, **changes}))
+    changed = experiment.scenario.model_copy(update={"measures": measures, **changes})
+    return Experiment.of(changed, like=experiment)
 
 
 def _named(part: Spec, hosts: Sequence[Node]) -> str:

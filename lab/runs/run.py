@@ -197,11 +197,12 @@ def simulate(
     stages: Stages,
     conclude: Conclude,
     audience: Callable[[Experiment], Audience] | None = None,
+    like: Experiment | None = None,
 ) -> int:
-    """Run a scenario in the simulator; the exit code."""
+    """Run a scenario in the simulator; the exit code. It may be like one that is worked out."""
     try:
         with writing_to(options.out):
-            experiment = with_messages(Experiment.of(scenario))
+            experiment = with_messages(Experiment.of(scenario, like))
             watching = audience and audience(experiment)
             return conclude(experiment, outcome_of(experiment, options, stages, watching))
     except KeyboardInterrupt:

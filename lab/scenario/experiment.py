@@ -29,7 +29,7 @@ from lab.scenario.ways import Ends, Helm, Ways
 from params.classes import CONTROL_PRIORITY, PRIORITIES, ClassSet
 from params.quantity import summed
 from topologies import Fabric, Link, Node
-from traffic.collectives import LocalTransfer, Paths, Schedule, TrafficError, local_part
+from traffic.collectives import LocalTransfer, Paths, Schedule, Site, TrafficError, local_part
 from traffic.endpoint import (
     EndpointConfig,
     PairWording,
@@ -83,6 +83,14 @@ class HostPlan:
         return self.experiment.plan_lines(self.rank, config or self.config)
 
 
+def _workload(scenario: Scenario, site: Site, like: Experiment | None) -> Workload:
+    if like is not None:
+        known = like.scenario
+        if (known.traffic, known.site(like.fabric)) == (scenario.traffic, site):
+            return like.workload
+    return make_workload(scenario.traffic, site)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A scenario, its fabric, what its switches are told and what its hosts do."""
@@ -93,11 +101,11 @@ class Experiment:
     workload: Workload
 
     @classmethod
-    def of(cls, scenario: Scenario) -> Experiment:
-        """Work out a scenario."""
+    def of(cls, scenario: Scenario, like: Experiment | None = None) -> Experiment:
+        """Work out a scenario; one that is known lends its traffic, if that is the same."""
         fabric = scenario.fabric()
         try:
-            workload = make_workload(scenario.traffic, scenario.site(fabric))
+            workload = _workload(scenario, scenario.site(fabric), like)
         except TrafficError as error:
             raise ScenarioError(f"scenario '{scenario.name}': traffic: {error}") from None
         for src, dst, _channel in workload.schedule.queue_pairs() if fabric.tenants else ():

@@ -41,7 +41,8 @@ Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 _SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart,
 _CELLS = 12_000  # or as many as are told in a tenth of a second: directions in all of them
 _MOST_SETTINGS = 64
-_SOON_S = 0.25  # of simulating, after which what lasts is shown as far as it is
+_SOON_S = 0.3  # after the question, when what lasts is shown as far as it is,
+_LEAST_S = 0.05  # but not before so much of simulating
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
 
@@ -92,6 +93,7 @@ class Tuning:
     space: Path  # for the runs
     first: KeptRun = field(init=False)
     _latest: _Made = field(init=False)
+    _known: Experiment | None = None  # whose traffic need not be made again
     _count: int = 0
     _asked: _Asked = field(default_factory=lambda: _Asked({}))  # last
     _turn: threading.Lock = field(default_factory=threading.Lock)
@@ -151,16 +153,18 @@ class Tuning:
         return catalogue.load(self.name, (*self.changes, *_words(settings)))
 
     def _made(self, scenario: Scenario, asked: _Asked, patience_s: float | None) -> _Made:
-        """A run; one that is simulated for longer than that is broken off."""
+        """A run; one that takes longer than that is broken off."""
         made: list[_Made] = []
         with self._room() as options:
 
             def conclude(experiment: Experiment, outcome: Outcome) -> int:
+                self._known = experiment
                 result = assembled(experiment, outcome, options)
                 made.append(_Made(asked, unkept(experiment, result, outcome), experiment, outcome))
                 return code_of(result)
 
-            simulate(scenario, options, Told(_until(asked.end, patience_s)), conclude)
+            told = Told(_until(asked.end, patience_s))
+            simulate(scenario, options, told, conclude, like=self._known)
         if not asked.is_wanted or not made:
             raise Overtaken("it was stopped")
         asked.end.clear()
@@ -219,14 +223,15 @@ class Tuning:
 
 
 def _until(end: threading.Event, patience_s: float | None) -> Hear:
-    """Break off when that is set, or so long after simulating has begun."""
+    """Break off when that is set, or so long from now, once something of it is simulated."""
     broken_off = until(end, None)
+    asked_s = time.monotonic()
     due_s: float | None = None
 
     def hear(now: Progress | None) -> None:
         nonlocal due_s
         if patience_s is not None and now is not None and now.stage == SIMULATING:
-            due_s = due_s or time.monotonic() + patience_s
+            due_s = due_s or max(asked_s + patience_s, time.monotonic() + _LEAST_S)
             if time.monotonic() > due_s and not now.is_over:
                 end.set()
         broken_off(now)

@@ -6,7 +6,6 @@ interrupted: what was measured until then is kept.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
 from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM
+from lab.machine.thrift import without_collections
 from lab.progress import Stage, Stages
 from lab.results.losses import overrun
 from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Look, Outcome
@@ -38,7 +38,7 @@ from topologies import Node
 if TYPE_CHECKING:
     from lab.engines.sim.gallery import Gallery
 
-_SLICE_EVENTS = 200_000  # a tenth of a second's work
+_SLICE_EVENTS = 50_000  # some thirty milliseconds' work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
 SIMULATING = "Simulating"  # the stage
 _NOTES_INTERVAL_NS = 1000
@@ -116,8 +116,10 @@ def _run(
     with stages(SIMULATING) as stage, Improvement(switches) as improvement:
         course = _Course(experiment, switches, simulation, stage, tally, audience, improvement)
         ended = course.run()
+    with without_collections():
+        outcome = _outcome(experiment, switches, simulation, ended)
     return replace(
-        _outcome(experiment, switches, simulation, ended),
+        outcome,
         stands=tuple(simulation.stands()) if course.has_stalled else (),
         looks=tuple(course.looks),
         telemetry=tally,
@@ -140,18 +142,8 @@ def build(
 
     If it is wanted ``soon``, a program that is new is built quickly: see `Improvement`.
     """
-    with _without_collections():
+    with without_collections():
         return _build(experiment, out, stages, stack, source, threads, soon=soon)
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Millions of objects that stay: to look through them for garbage takes half of the time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _build(

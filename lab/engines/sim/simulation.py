@@ -15,7 +15,7 @@ from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from controller import LinkSpec
 from lab.engines.sim import native
@@ -246,7 +246,7 @@ class Simulation:
         """Every direction as it is now."""
         notes = (native.Sample * len(self._channels))()
         self._native.net_look(self._net, notes)
-        return self._noted(notes)
+        return self._noted(notes, len(notes))
 
     def gist(self) -> Gist:
         """How things are now, in a line."""
@@ -327,22 +327,12 @@ class Simulation:
         """All notes, in the order of time."""
         count = ctypes.c_uint64()
         notes = self._native.net_samples(self._net, ctypes.byref(count))
-        return self._noted(notes[at] for at in range(count.value))
+        return self._noted(notes, count.value)
 
-    def _noted(self, notes: Iterable[native.Sample]) -> list[Note]:
+    def _noted(self, notes: Any, count: int) -> list[Note]:
         names = list(self._channels)
-        return [
-            Note(
-                note.at,
-                names[note.channel],
-                note.queue_bytes,
-                note.bytes,
-                note.paused,
-                note.marked,
-                note.dropped,
-            )
-            for note in notes
-        ]
+        found = native.records("net_sample", notes, count)
+        return [Note(at_ns, names[channel], *rest) for at_ns, channel, *rest in found]
 
     def stocks(self) -> list[Stock]:
         """What was noted of buffers, in the order of time."""
@@ -351,15 +341,14 @@ class Simulation:
         queue_of = cache(lambda node, port, priority: self._queue_of(nodes[node], port, priority))
         count = ctypes.c_uint64()
         notes = self._native.net_stocks(self._net, ctypes.byref(count))
+        found = native.records("net_stock", notes, count.value)
         return [
             Stock(
-                note.at,
-                names[note.node],
-                note.priority,
-                queue_of(note.node, note.port, note.priority) if note.most else "",
-                *(note.most, note.used, note.headroom, note.pool),
+                *(at_ns, names[node], priority),
+                queue_of(node, port, priority) if most else "",
+                *(most, used, headroom, pool),
             )
-            for note in (notes[at] for at in range(count.value))
+            for at_ns, node, priority, port, pool, used, most, headroom in found
         ]
 
     def _queue_of(self, switch: Node, port: int, priority: int) -> str:
@@ -380,11 +369,10 @@ class Simulation:
         count = ctypes.c_uint64()
         notes = self._native.net_pauses(self._net, ctypes.byref(count))
         found = []
-        for note in (notes[at] for at in range(begin, count.value)):
-            what, name = native.PAUSE_KINDS[note.kind], names[note.channel]
-            found.append(
-                PauseNote(note.at, name if what == "stuck" else back[name], note.priority, what)
-            )
+        told = native.records("net_pause", notes, count.value, begin)
+        for at_ns, channel, priority, kind in told:
+            what, name = native.PAUSE_KINDS[kind], names[channel]
+            found.append(PauseNote(at_ns, name if what == "stuck" else back[name], priority, what))
         return found
 
     def ways(self, host: Node) -> tuple[WayChange, ...]:
