@@ -27,6 +27,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from . import target, wasm
+from .c_files import apart
 from .cache import BUILT, Unbuildable, cache_dir, is_kept, kept, kept_at
 from .target import Target
 
@@ -297,8 +298,8 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
         return there
     if wasm.is_here():
         raise wasm.NotBuilt(source, cache_dir() / _linked(name, _runtime_name()))
-    text = kept(f"{name}.c", lambda path: path.write_text(source))
-    options = [*told, f"-I{RUNTIME}"]
+    text, beside = _written(name, source)
+    options = [*told, f"-I{RUNTIME}", *(f"-I{folder}" for folder in beside)]
     halves = {"-1": ["-DSW_HALF=1"], "-2": ["-DSW_HALF=2"]} if len(source) >= _LONG else {"": []}
     with ThreadPoolExecutor(len(halves)) as side_by_side:
         unlinked = [
@@ -307,6 +308,20 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
         ]
         objects = [one.result() for one in unlinked]
     return compiled(_linked(name, _runtime_name()), [*objects, runtime_library()])
+
+
+def _written(name: str, source: str) -> tuple[Path, list[Path]]:
+    """A generated program's file; a long one includes others, that lie in these folders."""
+    if len(source) < _LONG:
+        return kept(f"{name}.c", lambda path: path.write_text(source)), []
+    files = []
+    for part, text in apart(source):
+        stem, ending = part.rsplit(".", 1)
+        write = partial(Path.write_text, data=text)
+        files.append(kept(f"{stem}-{digest(text)}.{ending}", write))
+    whole = "".join(f'#include "{file.name}"\n' for file in files)
+    main = kept(f"{name}.c", lambda path: path.write_text(whole))
+    return main, sorted({file.parent for file in files} - {main.parent})
 
 
 def is_built(source: str) -> bool:

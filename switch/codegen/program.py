@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from .. import bmv2
+from ..c_files import joined
 from ..layout import (
     action_size,
     cell_bytes,
@@ -67,34 +69,50 @@ def generate(program: Program, name: str = "program") -> str:
     registers = max((r.width for r in program.registers.values()), default=0)
     params = max((p.width for a in program.actions for p in a.params), default=0)
     words = max(4, -(-max(widest, registers, params) // 64) * 2 + 1)
-    parts = [
-        f"/* {comment(name)}: generated from BMv2 JSON, not to be edited. */\n"
-        f"#define WIDE_WORDS {words}\n\n"
-        '#include "ops.h"\n#include "wide.h"',
-        HALVES,
-        enums(unit),
-        emit_structs(unit),
-        *headers(unit),
-        emit_registers(unit),
-        *emit_calculations(unit),
-        *selectors(unit),
-        *emit_actions(unit, program.used_actions),
-        *(emit_apply(unit, t) for t in program.tables),
-        "#if SW_HALF != 2",
-        ControlWriter(unit, program.pipelines["ingress"]).emit(),
-        ingress(unit),
-        "#endif",
-        "#if SW_HALF != 1",
-        ControlWriter(unit, program.pipelines["egress"]).emit(),
-        ParserWriter(unit).emit(),
-        emit_checksums(unit),
-        stages(unit),
-        field_lists(unit),
-        emit_waiting(unit, set_before_egress(program)),
-        descriptions(unit, name),
-        "#endif",
-    ]
-    return "\n\n".join(p for p in parts if p) + "\n"
+    return joined(
+        {
+            "program.h": [
+                f"/* {comment(name)}: generated from BMv2 JSON, not to be edited. */\n"
+                f"#define WIDE_WORDS {words}\n\n"
+                '#include "ops.h"\n#include "wide.h"',
+                HALVES,
+                enums(unit),
+                emit_structs(unit),
+            ],
+            "headers.c": headers(unit),
+            "state.c": [emit_registers(unit), *emit_calculations(unit), *selectors(unit)],
+            **actions(unit),
+            "tables.c": [emit_apply(unit, t) for t in program.tables],
+            "ingress.c": half(
+                1, ControlWriter(unit, program.pipelines["ingress"]).emit(), ingress(unit)
+            ),
+            "egress.c": half(2, ControlWriter(unit, program.pipelines["egress"]).emit()),
+            "parser.c": half(2, ParserWriter(unit).emit()),
+            "stages.c": half(
+                *(2, emit_checksums(unit), stages(unit), field_lists(unit)),
+                emit_waiting(unit, set_before_egress(program)),
+            ),
+            "descriptions.c": half(2, descriptions(unit, name)),
+        }
+    )
+
+
+def half(number: int, *texts: str) -> list[str]:
+    """What one half alone has."""
+    return [f"#if SW_HALF != {3 - number}", *texts, "#endif"]
+
+
+def actions(unit: Unit) -> dict[str, list[str]]:
+    """The functions of actions by the P4 they come from, as far as that is known."""
+    of_file: dict[str, list[int]] = {}
+    file = "actions"
+    for index in unit.program.used_actions:
+        family = unit.families.get(index)
+        body = unit.program.actions[family.first if family else index].body
+        told = next((step.source.file for step in body if step.source), file)
+        file = re.sub(r"\W+", "_", told.rpartition("/")[2].removesuffix(".p4")) or file
+        of_file.setdefault(f"actions-{file}.c", []).append(index)
+    return {name: emit_actions(unit, indices) for name, indices in of_file.items()}
 
 
 def set_before_egress(program: Program) -> set[tuple[str, str]]:

@@ -253,27 +253,17 @@ def emit_descriptions(unit: Unit) -> str:
         profile = f"PROFILE_{unit.profiles[table.profile]}" if table.profile else "SW_NO_PROFILE"
         default_name = f"ACTION_{unit.actions[default.action]}" if default else "SW_NO_ACTION"
         rows.append(
-            f"""    {{
-        .name = {c_string(table.name)},
-        .match = {MATCHES[table.match]},
-        .is_const = {str(table.entries is not None).lower()},
-        .default_is_const = {str(bool(default and default.is_const)).lower()},
-        .n_keys = {len(table.keys)},
-        .keys = {f"{name}_keys" if table.keys else "NULL"},
-        .key_words = {keys.words},
-        .max_size = {table.size},
-        .profile = {profile},
-        .n_actions = {len(table.actions)},
-        .actions = {f"{name}_actions" if actions else "NULL"},
-        .default_action = {default_name},
-        .default_data = {f"{name}_default" if data else "NULL"},
-        .order_at = {layout.order_at},
-        .counter_at = {layout.counter_at},
-        .hit_at = {layout.hit_at},
-        .meter_at = {layout.meter_at},
-        .data_at = {layout.data_at},
-        .stride = {layout.stride},
-    }},"""
+            f"""    {{.name = {c_string(table.name)}, .match = {MATCHES[table.match]},
+     .is_const = {str(table.entries is not None).lower()},\
+ .default_is_const = {str(bool(default and default.is_const)).lower()},\
+ .max_size = {table.size}, .profile = {profile},
+     .n_keys = {len(table.keys)}, .keys = {f"{name}_keys" if table.keys else "NULL"},\
+ .key_words = {keys.words}, .n_actions = {len(table.actions)},\
+ .actions = {f"{name}_actions" if actions else "NULL"},
+     .default_action = {default_name},\
+ .default_data = {f"{name}_default" if data else "NULL"}, .order_at = {layout.order_at},\
+ .counter_at = {layout.counter_at}, .hit_at = {layout.hit_at}, .meter_at = {layout.meter_at},\
+ .data_at = {layout.data_at}, .stride = {layout.stride}}},"""
         )
     if rows:
         parts.append("static const struct sw_table_desc tables[] = {\n" + "\n".join(rows) + "\n};")
