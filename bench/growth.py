@@ -187,8 +187,8 @@ def settled(
 
 def _processor() -> str:
     """This machine's, in its own words."""
-    told = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(":")[2].strip() for line in told if "model name" in line), "?")
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "?")
 
 
 def _kept(path: Path) -> dict[str, float]:

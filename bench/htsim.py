@@ -121,24 +121,24 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--bytes", type=int, default=20_000_000, help="a message")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write figures there")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    told = parser.parse_args(argv)
-    job = sim.words().parse_args([f"--bytes={told.bytes}", f"--jobs={told.one or 1}"])
-    if told.one:
+    given = parser.parse_args(argv)
+    job = sim.words().parse_args([f"--bytes={given.bytes}", f"--jobs={given.one or 1}"])
+    if given.one:
         run = sim.measure_whole(job)
         print(json.dumps(Run(run.wall_s, run.account.delivered)))
         return 0
     program = shutil.which(_PROGRAM)
     runs: dict[str, list[Run]] = {}
-    for _ in range(told.rounds):
+    for _ in range(given.rounds):
         if program:
             runs.setdefault("htsim", []).append(_theirs(program, job))
-        for jobs in sorted({1, told.jobs}):
-            runs.setdefault(f"closlab, {jobs}", []).append(_ours(told.bytes, jobs))
+        for jobs in sorted({1, given.jobs}):
+            runs.setdefault(f"closlab, {jobs}", []).append(_ours(given.bytes, jobs))
     _tell(runs)
     if not program:
         print(f"htsim is not compared: {_PROGRAM} is not on PATH")
-    if told.json:
-        told.json.write_text(json.dumps(runs, indent=1) + "\n")
+    if given.json:
+        given.json.write_text(json.dumps(runs, indent=1) + "\n")
     return 0
 
 

@@ -198,13 +198,13 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="closlab bench mrc")
     usual = "4MB,16MB,64MB"
     parser.add_argument("--bytes", type=_sizes, default=usual, metavar="SIZE,SIZE", help=usual)
-    for option, told, least, most in (
+    for option, value, least, most in (
         ("seeds", "runs of each", 1, 100),
         ("racks", "of as many hosts", 2, 16),
         ("jobs", "runs at once, or a processor each", 1, 256),
     ):
         span = range(least, most + 1)
-        parser.add_argument(f"--{option}", type=int, choices=span, metavar="N", help=told)
+        parser.add_argument(f"--{option}", type=int, choices=span, metavar="N", help=value)
     parser.set_defaults(seeds=1, racks=8)
     parser.add_argument("--out", type=Path, default=Path("runs/bench-mrc"), metavar="DIR")
     given = parser.parse_args(words)

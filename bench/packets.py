@@ -88,9 +88,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("rates", nargs="*", type=int, metavar="RATE", help="data packets a second")
     parser.add_argument("--runs", type=int, default=3, help="of each, all of them told (3)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
-    told = parser.parse_args(arguments)
-    rates: Sequence[int | None] = told.rates or [None]
-    if min(*told.rates, told.runs, 1) < 1:
+    given = parser.parse_args(arguments)
+    rates: Sequence[int | None] = given.rates or [None]
+    if min(*given.rates, given.runs, 1) < 1:
         parser.error("rates and runs are positive")
     tools.require_compiler()
     tools.require_emulation()
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
         for rate in rates:
             dilation = rate and math.ceil(experiment.packets_per_s / rate)
             words = ("--dilation", str(dilation)) if dilation else ()
-            for _ in range(told.runs):
+            for _ in range(given.runs):
                 found.append(each := carried(rate, words, out, simulated_ns, idle_s))
                 asked = "its own" if rate is None else f"{rate:,}"
                 print(
@@ -119,6 +119,6 @@ def main(arguments: Sequence[str]) -> int:
         most = max(believed, key=lambda rate: rate or 0)
         best = min(each.packets_per_s for each in found if each.rate == most)
         print(f"believed in every run: {best:,.0f} data packets a second")
-    if told.json:
-        told.json.write_text(json.dumps([asdict(each) for each in found], indent=2))
+    if given.json:
+        given.json.write_text(json.dumps([asdict(each) for each in found], indent=2))
     return 0

@@ -54,9 +54,9 @@ def main(argv: Sequence[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="closlab bench size", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    told = parser.parse_args(argv)
+    given = parser.parse_args(argv)
     runs: dict[int, list[Figures]] = {hosts: [] for hosts in SIZES}
-    for _ in range(told.rounds):
+    for _ in range(given.rounds):
         for hosts, size in SIZES.items():
             runs[hosts].append(_apart(size))
     found = {hosts: _least(each) for hosts, each in runs.items()}

@@ -110,11 +110,11 @@ def main(arguments: Sequence[str]) -> int:
     add_cases(parser, CASES)
     parser.add_argument("--runs", type=int, default=3, help="of each, of which the least counts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures")
-    told = parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
     found = {}
-    for name in told.cases:
-        wall, processor = found[name] = measured(CASES[name], told.runs)
+    for name in given.cases:
+        wall, processor = found[name] = measured(CASES[name], given.runs)
         print(f"{CASES[name].title:42} {wall:6.2f} s, {processor:6.2f} s of processors", flush=True)
-    if told.json:
-        told.json.write_text(json.dumps({c: f._asdict() for c, f in found.items()}, indent=2))
+    if given.json:
+        given.json.write_text(json.dumps({c: f._asdict() for c, f in found.items()}, indent=2))
     return 0

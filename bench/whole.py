@@ -51,13 +51,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="closlab bench whole", description=__doc__)
     parser.add_argument("--k", type=int, default=16, help="the arity of the fat tree")
     parser.add_argument("--bytes", type=int, default=4096, help="a message")
-    told = parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
     scenario = {
-        "topology": {"kind": "fat-tree", "k": told.k},
+        "topology": {"kind": "fat-tree", "k": given.k},
         "traffic": {
             "kind": "collective",
             "op": "all-to-all",
-            "bytes": told.bytes * told.k**3 // 4,
+            "bytes": given.bytes * given.k**3 // 4,
         },
         "link.rate_gbps": 400,
         "buffer.bytes": "16MB",

@@ -100,8 +100,8 @@ class Diagnostics:
         self.warning_count += 1
         if self.warning_count > MAX_WARNINGS and not self._werror:
             if self.warning_count == MAX_WARNINGS + 1:
-                told = f"there are more than {MAX_WARNINGS} warnings"
-                self.add(Diagnostic("warning", "too-many-warnings", told, "", None))
+                notice = f"there are more than {MAX_WARNINGS} warnings"
+                self.add(Diagnostic("warning", "too-many-warnings", notice, "", None))
             return
         self._add("error" if self._werror else "warning", code, span, message, cure)
 

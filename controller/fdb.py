@@ -41,10 +41,10 @@ class Fdb:
     _prefixes: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
     _leaves: dict[IPv4Address, bytes] = field(default_factory=dict)
 
-    def hear(self, told: Iterable[Told]) -> bool:
+    def hear(self, events: Iterable[Told]) -> bool:
         """Take in what the kernel tells; whether that was anything new."""
         before = self._all()
-        self._take_all(told)
+        self._take_all(events)
         return before != self._all()
 
     def learn_anew(self, everything: Iterable[Told]) -> bool:
@@ -59,8 +59,8 @@ class Fdb:
         known = self._hosts, self._members, self._prefixes, self._leaves
         return tuple(each.copy() for each in known)
 
-    def _take_all(self, told: Iterable[Told]) -> None:
-        for found in found_of(told):
+    def _take_all(self, events: Iterable[Told]) -> None:
+        for found in found_of(events):
             match found:
                 case Neighbour():
                     self._take_neighbour(found)

@@ -132,16 +132,16 @@ def route_of(body: bytes, *, is_new: bool) -> BgpRoute | None:
     # zebra withdraws routes without saying whose they were.
     if family != _AF_INET or length > 32 or (is_new and (protocol, kind) != (_BGP, _UNICAST)):
         return None
-    told = dict(attributes(body[_ROUTE.size :]))
-    address = told.get(_RTA_DST, b"").ljust(4, b"\0")
+    found = dict(attributes(body[_ROUTE.size :]))
+    address = found.get(_RTA_DST, b"").ljust(4, b"\0")
     prefix = IPv4Network((int.from_bytes(address[:4], "big"), length), strict=False)
     if not is_new:
         return BgpRoute(prefix)
-    ways = tuple(_many(told.get(_RTA_MULTIPATH, b"")))
-    way = _way(told, _number(told.get(_RTA_OIF, b"")))
+    ways = tuple(_many(found.get(_RTA_MULTIPATH, b"")))
+    way = _way(found, _number(found.get(_RTA_OIF, b"")))
     if way.interface and not ways:
         ways = (way,)
-    return BgpRoute(prefix, _number(told[_RTA_NH_ID]) if _RTA_NH_ID in told else None, ways)
+    return BgpRoute(prefix, _number(found[_RTA_NH_ID]) if _RTA_NH_ID in found else None, ways)
 
 
 def _many(data: bytes) -> Iterator[Way]:
@@ -153,24 +153,24 @@ def _many(data: bytes) -> Iterator[Way]:
         data = data[aligned(length) :]
 
 
-def _way(told: dict[int, bytes], interface: int) -> Way:
-    via = told.get(_RTA_VIA, b"")  # a family in two bytes, and the address
-    return Way(interface, told.get(_RTA_GATEWAY) or via[2:])
+def _way(nested: dict[int, bytes], interface: int) -> Way:
+    via = nested.get(_RTA_VIA, b"")  # a family in two bytes, and the address
+    return Way(interface, nested.get(_RTA_GATEWAY) or via[2:])
 
 
 def _next_hops(body: bytes, *, is_new: bool) -> NextHops | None:
     if len(body) < _NEXT_HOP.size:
         raise FpmError(f"a next hop of {len(body)} bytes")
-    told = dict(attributes(body[_NEXT_HOP.size :]))
-    number = _number(told.get(_NHA_ID, b""))
+    found = dict(attributes(body[_NEXT_HOP.size :]))
+    number = _number(found.get(_NHA_ID, b""))
     if not is_new:
         return NextHops(number)
-    if _NHA_GROUP in told:
-        group = told[_NHA_GROUP]
+    if _NHA_GROUP in found:
+        group = found[_NHA_GROUP]
         whole = len(group) // _MEMBER.size * _MEMBER.size
         return NextHops(number, members=tuple(m[0] for m in _MEMBER.iter_unpack(group[:whole])))
-    interface = _number(told.get(_NHA_OIF, b""))
-    return NextHops(number, Way(interface, told.get(_NHA_GATEWAY, b""))) if interface else None
+    interface = _number(found.get(_NHA_OIF, b""))
+    return NextHops(number, Way(interface, found.get(_NHA_GATEWAY, b""))) if interface else None
 
 
 def _number(data: bytes) -> int:

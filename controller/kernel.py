@@ -49,9 +49,9 @@ class Neighbour:
     is_there: bool  # or was
 
 
-def found_of(told: Iterable[Told]) -> Iterator[Neighbour | BgpRoute]:
+def found_of(events: Iterable[Told]) -> Iterator[Neighbour | BgpRoute]:
     """What messages tell of neighbours and of BGP's routes; one without ways is withdrawn."""
-    for kind, body in told:
+    for kind, body in events:
         if kind in (NEW_NEIGHBOUR, DEL_NEIGHBOUR) and len(body) >= _NEIGHBOUR.size:
             yield _neighbour(body, is_there=kind == NEW_NEIGHBOUR)
         elif kind in (NEW_ROUTE, DEL_ROUTE):
@@ -71,9 +71,9 @@ def _neighbour(body: bytes, *, is_there: bool) -> Neighbour:
     return Neighbour(family, device, address, mac if len(mac) == 6 else b"", is_there)
 
 
-def carriers_of(told: Iterable[Told]) -> Iterator[tuple[str, bool]]:
+def carriers_of(events: Iterable[Told]) -> Iterator[tuple[str, bool]]:
     """The interfaces that messages are about, and whether they are up and have a carrier."""
-    for kind, body in told:
+    for kind, body in events:
         if kind == _NEW_LINK and len(body) >= _LINK.size:
             flags = _LINK.unpack_from(body)[3]
             for what, content in attributes(body[_LINK.size :]):

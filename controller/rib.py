@@ -56,9 +56,9 @@ class Rib:
                 self._routes[message.prefix] = message
                 self._stale.discard(message.prefix)
 
-    def hear_kernel(self, told: Iterable[Told]) -> None:
+    def hear_kernel(self, events: Iterable[Told]) -> None:
         """Take in what the kernel tells of zebra's routes, instead of zebra."""
-        for found in found_of(told):
+        for found in found_of(events):
             match found:
                 case Neighbour(family=family, address=address):
                     if (family, address) != (ROUTED, IN_PLACE_OF_IPV6):

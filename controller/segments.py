@@ -116,7 +116,7 @@ def policies_of(
 
     Those without one are left to the routes.
     """
-    steering = [told for told in settings.steering if told.leaf == leaf.name]
+    steering = [policy for policy in settings.steering if policy.leaf == leaf.name]
     if not steering:
         return
     drained = settings.drained
@@ -124,14 +124,14 @@ def policies_of(
     graph = living_switches(fabric, dead, drained) if dead or drained else whole
     numbers: dict[str, int] = {}
     first = 0
-    for told in steering:
-        number = numbers.setdefault(told.to, len(numbers) + 1)
-        target = fabric.node(told.to)
+    for policy in steering:
+        number = numbers.setdefault(policy.to, len(numbers) + 1)
+        target = fabric.node(policy.to)
         is_host = target.kind is NodeKind.HOST
         last = fabric.leaf_of(target, fabric.plane_of(leaf)) if is_host else target
         if last == leaf:
             raise SettingsError(f"segments: {target} is at {leaf} itself: nothing is to be steered")
-        named = tuple((leaf, *(fabric.node(name) for name in via), last) for via in told.via)
+        named = tuple((leaf, *(fabric.node(name) for name in via), last) for via in policy.via)
         for path in named:
             _check(fabric, path)
         paths = named or paths_between(whole, leaf, last)
@@ -144,7 +144,7 @@ def policies_of(
         free = tuple(way for way in ways if way[1].name not in drained) or ways
         if free:
             # Ways round may be more than those that there were.
-            yield Policy(number, told, target, first, free[:most])
+            yield Policy(number, policy, target, first, free[:most])
         first += most
 
 

@@ -283,14 +283,16 @@ def routing(
 
 def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
     """The IPv4 routes that a switch was told by `routing`, and the numbers of their groups."""
-    told: dict[str, dict[Match, TableEntry]] = {}
+    entries: dict[str, dict[Match, TableEntry]] = {}
     for each in plan:
         if isinstance(each, TableEntry) and len(each.match) == 1:
-            told.setdefault(each.table, {})[each.match[0][1]] = each
-    macs = {port: mac_text(dict(e.params)["mac"]) for port, e in told.get("neighbours", {}).items()}
+            entries.setdefault(each.table, {})[each.match[0][1]] = each
+    macs = {
+        port: mac_text(dict(e.params)["mac"]) for port, e in entries.get("neighbours", {}).items()
+    }
     ports: dict[Match, list[int]] = {}
     for first in range(0, MOST_WAYS, _WAYS_PER_TABLE):
-        for group, each in told.get(f"ways_from_{first}", {}).items():
+        for group, each in entries.get(f"ways_from_{first}", {}).items():
             places = dict(each.params)
             found = (places[f"p{at}"] for at in range(_WAYS_PER_TABLE))
             ports.setdefault(group, []).extend(port for port in found if port)
@@ -298,7 +300,7 @@ def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
         group: tuple(NextHop(port, macs[port]) for port in ways) for group, ways in ports.items()
     }
     routes = []
-    for match, each in told.get("ipv4_routes", {}).items():
+    for match, each in entries.get("ipv4_routes", {}).items():
         said = dict(each.params)
         if each.action == "to_port":
             ways: tuple[NextHop, ...] = (NextHop(said["port"], mac_text(said["next_mac"])),)
@@ -416,8 +418,8 @@ def _steering(site: SwitchSite, policies: Sequence[segments.Policy]) -> Iterator
         for number, (path, link) in enumerate(policy.ways, policy.first):
             yield _segment_list(site, number, path, link.port_of(site.switch))
         everybody = {NOBODY, *site.settings.tenants.values()}
-        told = policy.steering.tenant
-        for tenant in sorted(everybody if told is None else {told}):
+        by_tenant = policy.steering.tenant
+        for tenant in sorted(everybody if by_tenant is None else {by_tenant}):
             if (policy.number, tenant) not in known:
                 known.add((policy.number, tenant))
                 match: dict[str, Match] = {
@@ -1017,12 +1019,12 @@ def stage(switch: Node, peer: Node) -> int:
 
 
 def _csig(site: SwitchSite) -> Iterator[Entity]:
-    told = site.settings.csig
-    if told is None:
+    csig = site.settings.csig
+    if csig is None:
         return
     for port, peer in site.ports.items():
         match: dict[str, Match] = {"standard_metadata.egress_port": port}
-        if peer.name in told.unaware:
+        if peer.name in csig.unaware:
             yield entry("csig_links", match, "csig_strip")
             continue
         rate = site.link_now(port).rate_bps
@@ -1048,7 +1050,7 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
 
 
 def _permissions(site: SwitchSite) -> Iterator[Entity]:
-    told = site.settings.tenants
+    tenants = site.settings.tenants
     ip = site.fabric.ip
     sid_block = segments.BLOCK if site.settings.hosts_steer else 0
     family = "ipv6_" if ip == 6 else ""  # tables and actions without a family are of IPv4
@@ -1063,12 +1065,12 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
             address=int(site.fabric.address(host, site.switch)),
             mask=(1 << site.fabric.address(host).max_prefixlen) - 1,
             int_port=UDP_PORT_ROCE if site.settings.telemetry.by_hosts else 0,
-            tenants=2 if host in site.fabric.tenants else bool(told),
-            number=told.get(host.name, NOBODY),
+            tenants=2 if host in site.fabric.tenants else bool(tenants),
+            number=tenants.get(host.name, NOBODY),
             **({"sid_block": sid_block} if ip == 6 else {}),
         )
     if site.host_ports:
-        for name, tenant in told.items():
+        for name, tenant in tenants.items():
             for address in site.fabric.addresses(site.fabric.node(name)):
                 there: dict[str, Match] = {f"hdr.ipv{ip}.dst_addr": int(address)}
                 yield entry(f"{family}tenant_hosts", there, "is_of", number=tenant)

@@ -32,8 +32,8 @@ def _answered(act: Callable[[], object], path: str) -> str:
     try:
         return json.dumps({"value": act()})
     except BaseException as error:  # whatever is raised there is an answer
-        told = f"{type(error).__name__}: {error}"[:300]
-        return json.dumps({"error": told, "line": _place(error, path)})
+        problem = f"{type(error).__name__}: {error}"[:300]
+        return json.dumps({"error": problem, "line": _place(error, path)})
 
 
 def _place(error: BaseException, path: str) -> int | None:

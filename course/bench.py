@@ -118,8 +118,8 @@ class Bench:
             try:
                 content = read_yaml(path)
             except FileError as error:
-                told = str(error).replace(f"{path.parent}/", "")
-                raise Wrong(told, "write KEY: VALUE, one a line") from None
+                problem = str(error).replace(f"{path.parent}/", "")
+                raise Wrong(problem, "write KEY: VALUE, one a line") from None
             found = content if isinstance(content, dict) else {}
             for key, kind in kinds.items():
                 if found.get(key) is None:
@@ -171,9 +171,9 @@ class Switch:
             except StfError as error:
                 if any(self._is_idle(word) for word in line.split()[1:2]):
                     continue
-                told = str(error).partition(": ")[2]
+                problem = str(error).partition(": ")[2]
                 raise Wrong(
-                    f"the tables cannot be filled: {told}",
+                    f"the tables cannot be filled: {problem}",
                     f"{self.name}: names and parameters have to stay as they were in the skeleton",
                 ) from None
 
@@ -227,9 +227,9 @@ def _built(path: Path) -> Program:
     except CompileError as error:
         found = [found for found in error.diagnostics if found.severity == "error"]
         lines = (line for each in found[:_MOST_SAID] for line in each.render().splitlines())
-        told = "\n".join(line[:_MOST_OF_A_LINE] for line in lines)
+        output = "\n".join(line[:_MOST_OF_A_LINE] for line in lines)
         raise Wrong(
-            f"{path.name} does not compile:\n{told}".replace(f"{path.parent}/", ""),
+            f"{path.name} does not compile:\n{output}".replace(f"{path.parent}/", ""),
             f"closlab p4c {path.name} -o out.json says the same",
         ) from None
     except (JsonError, BuildError, DataplaneError) as error:

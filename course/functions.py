@@ -80,10 +80,10 @@ class Functions:
             return int(digits)
 
         try:
-            told = json.loads(self._host.hear(), parse_int=whole)
+            answer = json.loads(self._host.hear(), parse_int=whole)
         except (ValueError, RecursionError):
-            told = None
-        match told:
+            answer = None
+        match answer:
             case {"value": value}:
                 return value
             case {"error": str(error), "line": line}:

@@ -69,17 +69,17 @@ def _no_file(name: str) -> Wrong:
 
 def packed(files: Files) -> bytes:
     """A line that tells them to another process."""
-    told = {
+    record = {
         name: [known.what, known.where] if isinstance(known, Wrong) else known.decode("latin-1")
         for name, known in files.items()
     }
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(record).encode() + b"\n"
 
 
 def unpacked(line: bytes) -> Files:
     """What such a line tells."""
-    told: dict[str, str | list[str]] = json.loads(line)
+    record: dict[str, str | list[str]] = json.loads(line)
     return {
         name: known.encode("latin-1") if isinstance(known, str) else Wrong(*known)
-        for name, known in told.items()
+        for name, known in record.items()
     }

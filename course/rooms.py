@@ -46,8 +46,8 @@ def program() -> str:
 @cache
 def walls() -> frozenset[str]:
     """Which walls this kernel gives: namespaces, landlock, seccomp."""
-    told = subprocess.run([program(), "--walls"], capture_output=True, text=True, check=False)
-    return frozenset(told.stdout.split())
+    output = subprocess.run([program(), "--walls"], capture_output=True, text=True, check=False)
+    return frozenset(output.stdout.split())
 
 
 def require_walls() -> None:

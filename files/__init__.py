@@ -132,7 +132,7 @@ def opened(path: Path | str, most: int) -> BinaryIO:
         if stat.S_ISFIFO(about.st_mode) and _was_open(path):
             os.set_blocking(number, True)
         elif not stat.S_ISREG(about.st_mode):
-            what = next((told for is_it, told in _KINDS if is_it(about.st_mode)), "")
+            what = next((name for is_it, name in _KINDS if is_it(about.st_mode)), "")
             raise FileError(f"{shown(path)} is no file {what}".rstrip())
         if about.st_size > most:
             raise _too_long(path, most)

@@ -140,8 +140,8 @@ class Run:
 
     @property
     def _p4(self) -> Path | None:
-        told = self.result.provenance.get("p4")
-        return Path(told) if told else None
+        source = self.result.provenance.get("p4")
+        return Path(source) if source else None
 
     def report(self) -> Path:
         """The report, written if it was not yet."""
@@ -396,8 +396,8 @@ def sweep(
         raise RunError("not one run of the sweep could be made", "\n".join(made.failures))
     columns, rows = sweeps.table_of(made.found)
     end = 1 + len(made.found.keys)
-    told = [[row[0], *map(_value, row[1:end]), *row[end:]] for row in rows]
-    return Sweep(runs, made.failures, folder, (columns, told), holds)
+    rows_of_values = [[row[0], *map(_value, row[1:end]), *row[end:]] for row in rows]
+    return Sweep(runs, made.failures, folder, (columns, rows_of_values), holds)
 
 
 def compare(*runs: Run | str | Path, out: str | Path | None = None) -> Comparison:

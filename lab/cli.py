@@ -182,10 +182,10 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(141)
     except (MemoryError, SystemError, OSError, RuntimeError, ImportError) as error:
-        told = of_the_machine(error)
-        if told is None:
+        known = of_the_machine(error)
+        if known is None:
             raise
-        told.show()
+        known.show()
         sys.exit(1)
     finally:
         _say_no_more()

@@ -61,8 +61,8 @@ def of_the_machine(error: Exception) -> LabError | None:
         )
     if not isinstance(error, OSError) or error.strerror is None:
         return None
-    if told := unheard(error):
-        return told
+    if known := unheard(error):
+        return known
     if error.filename is None:
         return None
     name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else "a file"

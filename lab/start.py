@@ -21,15 +21,15 @@ def main() -> None:
         # What is read and written here is UTF-8, whatever letters this machine is set to.
         os.environ[_UTF8] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    told = signal.getsignal(signal.SIGINT)
-    if told is signal.default_int_handler:  # else it was started so as not to hear of it
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:  # else it was started so as not to hear of it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout, sys.stderr = _named(sys.stdout), _named(sys.stderr)
     mind_threads()
     gc.disable()  # until all is read: code stays, there is no garbage in it
     from lab import cli
 
-    signal.signal(signal.SIGINT, told)
+    signal.signal(signal.SIGINT, handler)
     cli.main()
 
 

@@ -14,16 +14,16 @@
 import closlab
 
 run = closlab.run("victim-flow", set={"int.share": 0.1})
-told = run.result.telemetry
-assert told is not None
-print(told.reports, "packets told of their way")
+telemetry = run.result.telemetry
+assert telemetry is not None
+print(telemetry.reports, "packets told of their way")
 
 # %% [markdown]
 # Every switch said how long packets were there and how long its queue was.
 
 # %%
 print(f"{'switch':>8} {'packets':>8} {'half wait':>10} {'1 % wait':>10}")
-for name, hop in sorted(told.by_switch.items()):
+for name, hop in sorted(telemetry.by_switch.items()):
     if hop.latency_ns:
         print(
             f"{name:>8} {hop.count:>8} {hop.latency_ns.p50:>7.0f} ns {hop.latency_ns.p99:>7.0f} ns"
@@ -46,6 +46,6 @@ victim = next(f for f in closlab.records(run.flows) if (f["src"], f["dst"]) == (
 print(f"h8 to h2: {victim['slowdown']} times as long as alone")
 
 # %%
-waits = {name: hop.latency_ns.p50 for name, hop in told.by_switch.items() if hop.latency_ns}
+waits = {name: hop.latency_ns.p50 for name, hop in telemetry.by_switch.items() if hop.latency_ns}
 assert max(waits, key=waits.__getitem__) == "leaf2"
 assert victim["slowdown"] > 3

@@ -27,15 +27,15 @@ class Rule(Section):
 
     @field_validator("src", "dst")
     @classmethod
-    def _is_host_or_prefix(cls, told: str | None) -> str | None:
-        if told is not None and not told.startswith("h"):
+    def _is_host_or_prefix(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith("h"):
             try:
-                ip_network(told)
+                ip_network(value)
             except ValueError as error:
                 raise ValueError(f"{error}; write a host, h1, or a prefix, 10.0.1.0/24") from None
-        return told
+        return value
 
     @property
     def hosts(self) -> list[str]:
         """The hosts it names."""
-        return [told for told in (self.src, self.dst) if told is not None and told[0] == "h"]
+        return [end for end in (self.src, self.dst) if end is not None and end[0] == "h"]

@@ -25,10 +25,10 @@ Pcp = Annotated[int, Field(ge=0, le=7)]
 _Value = TypeVar("_Value")
 
 
-def _each_once(told: Any, check: Any) -> Any:
+def _each_once(values: Any, check: Any) -> Any:
     """Keys that are read as the same number are the same key."""
-    made = check(told)
-    if isinstance(told, Mapping) and len(made) < len(told):
+    made = check(values)
+    if isinstance(values, Mapping) and len(made) < len(values):
         raise ValueError("a number is there twice; name each once")
     return made
 
@@ -66,17 +66,17 @@ class ClassSet(Set[int]):
         return f"ClassSet({[*self]})"
 
     @classmethod
-    def _read(cls, told: tuple[int, ...]) -> ClassSet:
-        made = cls(told)
-        if len(made) < len(told):
-            twice = next(each for each in told if told.count(each) > 1)
+    def _read(cls, numbers: tuple[int, ...]) -> ClassSet:
+        made = cls(numbers)
+        if len(made) < len(numbers):
+            twice = next(each for each in numbers if numbers.count(each) > 1)
             raise ValueError(f"class {twice} is named twice; name it once")
         return made
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(
-            lambda told: tuple(told) if isinstance(told, ClassSet) else told,
+            lambda value: tuple(value) if isinstance(value, ClassSet) else value,
             core_schema.no_info_after_validator_function(
                 cls._read, handler.generate_schema(cls.written)
             ),

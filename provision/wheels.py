@@ -36,15 +36,15 @@ def make(out: Path, targets: Sequence[str] = (*PLATFORMS,), cache: Path | None =
     with tempfile.TemporaryDirectory() as space:
         tree = _copied(Path(space) / "closlab")
         moment = os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct")
-        told = {**os.environ, "SOURCE_DATE_EPOCH": moment.strip(), "PYTHONPATH": str(tree)}
-        _python(["build", "--no-isolation", "--outdir", str(out), str(tree)], told)
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": moment.strip(), "PYTHONPATH": str(tree)}
+        _python(["build", "--no-isolation", "--outdir", str(out), str(tree)], environment)
         (pure,) = out.glob("*-none-any.whl")
         for target in targets:
             built = {"XDG_CACHE_HOME": str(cache or space), "CLOSLAB_TARGET": target}
-            parts = _python(["lab.engines.cross"], told | built).split()
-            unpacked = _unpacked(pure, Path(space) / target, told)
+            parts = _python(["lab.engines.cross"], environment | built).split()
+            unpacked = _unpacked(pure, Path(space) / target, environment)
             _add(unpacked, PLATFORMS[target], map(Path, parts))
-            _python(["wheel", "pack", "--dest-dir", str(out), str(unpacked)], told)
+            _python(["wheel", "pack", "--dest-dir", str(out), str(unpacked)], environment)
     made = sorted(path for path in out.iterdir() if path.name != SUMS)
     sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
     (out / SUMS).write_text("".join(sums))
@@ -60,8 +60,8 @@ def _copied(tree: Path) -> Path:
     return tree
 
 
-def _unpacked(wheel: Path, space: Path, told: dict[str, str]) -> Path:
-    _python(["wheel", "unpack", "--dest", str(space), str(wheel)], told)
+def _unpacked(wheel: Path, space: Path, environment: dict[str, str]) -> Path:
+    _python(["wheel", "unpack", "--dest", str(space), str(wheel)], environment)
     (folder,) = space.iterdir()
     return folder
 
@@ -78,11 +78,11 @@ def _add(unpacked: Path, platform: str, parts: Iterator[Path]) -> None:
         (folder / part.name).chmod(0o644)
 
 
-def _python(words: Sequence[str], told: dict[str, str]) -> str:
+def _python(words: Sequence[str], environment: dict[str, str]) -> str:
     """Run a module; what it says goes to who called if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", *words],
-        env=told,
+        env=environment,
         cwd="/",
         capture_output=True,
         text=True,

@@ -237,8 +237,8 @@ def processors() -> int:
 def _run(words: Sequence[str], output: Path) -> None:
     command = [*words, "-o", str(output)]
     # Killed, it leaves its own files where they are found.
-    told = os.environ | {"TMPDIR": str(output.parent)}
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    environment = os.environ | {"TMPDIR": str(output.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if os.strerror(errno.ENOSPC) in done.stderr:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if done.returncode != 0:
@@ -258,8 +258,8 @@ def runtime_library() -> Path:
 
 def _runtime_for(aim: Target | None) -> str:
     parts = [x for name, text in runtime_sources(aim).items() for x in (name.encode(), text)]
-    made_by, told = _identity(aim)
-    return f"rt-{digest(made_by, ' '.join(told), *parts)}.so"
+    made_by, options = _identity(aim)
+    return f"rt-{digest(made_by, ' '.join(options), *parts)}.so"
 
 
 def _runtime_name() -> str:
@@ -292,14 +292,14 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
     if not trace and (there := _came(partial(_linked_for, source))):
         return there
     aim = made_for()
-    told = _told(aim, trace=trace, quickly=quickly)
-    name = _program_name(source, aim, told)
+    extra = _told(aim, trace=trace, quickly=quickly)
+    name = _program_name(source, aim, extra)
     if there := kept_at(_linked(name, _runtime_name())):
         return there
     if wasm.is_here():
         raise wasm.NotBuilt(source, cache_dir() / _linked(name, _runtime_name()))
     text, beside = _written(name, source)
-    options = [*told, f"-I{RUNTIME}", *(f"-I{folder}" for folder in beside)]
+    options = [*extra, f"-I{RUNTIME}", *(f"-I{folder}" for folder in beside)]
     halves = {"-1": ["-DSW_HALF=1"], "-2": ["-DSW_HALF=2"]} if len(source) >= _LONG else {"": []}
     with ThreadPoolExecutor(len(halves)) as side_by_side:
         unlinked = [
@@ -343,10 +343,10 @@ def _linked_for(source: str, aim: Target) -> str:
     return _linked(_program_name(source, aim, _told(aim)), _runtime_for(aim))
 
 
-def _program_name(source: str, aim: Target | None, told: Sequence[str]) -> str:
+def _program_name(source: str, aim: Target | None, options: Sequence[str]) -> str:
     headers = (text for name, text in runtime_sources(aim).items() if name.endswith(".h"))
     made_by, always = _identity(aim)
-    return f"p4-{digest(_digest_of(source), made_by, *always, *told, *headers)}"
+    return f"p4-{digest(_digest_of(source), made_by, *always, *options, *headers)}"
 
 
 @lru_cache(maxsize=4)

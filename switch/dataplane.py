@@ -394,8 +394,8 @@ class Dataplane:
         self._sinks: Sequence[object] = ()
         self._orders: dict[int, Callable[[tuple[int, ...], dict[str, int]], None]] = {}
         cpu = -1 if cpu_port is None else cpu_port
-        told = name.encode(), cpu, drop_port, queues, whole, seed
-        self._sw = self._native.hosted_new(self._l, *told)
+        arguments = name.encode(), cpu, drop_port, queues, whole, seed
+        self._sw = self._native.hosted_new(self._l, *arguments)
         if not self._sw:
             raise DataplaneError(f"{name}: memory is out")
         self._release: Callable[[], object] = partial(
@@ -632,16 +632,16 @@ class Dataplane:
         ask_after: int = 0,
     ) -> None:
         """Let a queue send what it has credits for, ``least`` at least; 0: whatever it has."""
-        told = native.Credit(priority, least, cell, credit, ask_after)
-        done = self._native.hosted_set_credit(self._l, self._sw, port, ctypes.byref(told))
+        wanted = native.Credit(priority, least, cell, credit, ask_after)
+        done = self._native.hosted_set_credit(self._l, self._sw, port, ctypes.byref(wanted))
         self._check_link(done, port)
 
     def replay_link(
         self, port: int, *, room: int = 0, timeout: int = 0, ack_every: int = 0, selective: int = 0
     ) -> None:
         """Let the link at a port try again what it lost, keeping so many bytes; 0: no more."""
-        told = native.Replay(room, timeout, ack_every, selective)
-        done = self._native.hosted_set_replay(self._l, self._sw, port, ctypes.byref(told))
+        replay = native.Replay(room, timeout, ack_every, selective)
+        done = self._native.hosted_set_replay(self._l, self._sw, port, ctypes.byref(replay))
         self._check_link(done, port)
 
     def _check_link(self, done: bool, port: int) -> None:
@@ -668,12 +668,14 @@ class Dataplane:
                 obey(state.entry.values, self._params(state.entry))
 
     def _hold_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
-        told = {name: params.get(name, 0) for name in ("credit", "least", "cell", "ask_after")}
-        self.hold_queue(*key, **told)
+        settings = {name: params.get(name, 0) for name in ("credit", "least", "cell", "ask_after")}
+        self.hold_queue(*key, **settings)
 
     def _replay_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
-        told = {name: params.get(name, 0) for name in ("room", "timeout", "ack_every", "selective")}
-        self.replay_link(*key, **told)
+        settings = {
+            name: params.get(name, 0) for name in ("room", "timeout", "ack_every", "selective")
+        }
+        self.replay_link(*key, **settings)
 
     def _schedule_entry(self, key: tuple[int, ...], params: dict[str, int]) -> None:
         self.schedule_queue(
@@ -914,18 +916,18 @@ class Dataplane:
 
     def stats(self) -> Stats:
         """Every packet accounted for."""
-        told = native.Stats()
-        self._native.hosted_stats(self._l, self._sw, told)
-        return replace(_stats(told), ports=self._ports())
+        counted = native.Stats()
+        self._native.hosted_stats(self._l, self._sw, counted)
+        return replace(_stats(counted), ports=self._ports())
 
     def books(self) -> tuple[list[BookLine], Stats]:
         """What became of every frame and byte, by class, and in plain numbers at the same moment.
 
         Lines of nothing are left out, and so is what ports tell.
         """
-        told = native.Stats()
-        tell = partial(self._native.hosted_books, self._l, self._sw, told)
-        return book_lines(tell, native.drop_names()), _stats(told)
+        counted = native.Stats()
+        tell = partial(self._native.hosted_books, self._l, self._sw, counted)
+        return book_lines(tell, native.drop_names()), _stats(counted)
 
     def _ports(self) -> dict[int, PortStats]:
         infos = (native.PortInfo * native.PORTS)()
@@ -1022,10 +1024,10 @@ class Dataplane:
         return frames
 
 
-def _stats(told: native.Stats) -> Stats:
-    drops = zip(native.drop_names(), told.drops, strict=True)
+def _stats(counted: native.Stats) -> Stats:
+    drops = zip(native.drop_names(), counted.drops, strict=True)
     dropped = {name: count for name, count in drops if count}
-    return Stats(told.received, told.copies, told.sent, told.held, dropped)
+    return Stats(counted.received, counted.copies, counted.sent, counted.held, dropped)
 
 
 def book_lines(tell: Callable[[object, int], int], reasons: Sequence[str]) -> list[BookLine]:

@@ -214,17 +214,17 @@ class Host:
     def obey(self, line: str | bytes) -> str | None:
         """Give a port another link, or tell what was asked for, as a line of JSON says."""
         with _naming("a line of standard input"):
-            told = json.loads(line)
+            order = json.loads(line)
             planes = {s.name: plane for s, plane in zip(self._settings, self._planes, strict=True)}
-            if told.get("tell") == "books":
+            if order.get("tell") == "books":
                 return json.dumps({name: _books_of(plane) for name, plane in planes.items()})
-            name = told["switch"]
-            if told.get("restart"):
+            name = order["switch"]
+            if order.get("restart"):
                 self.devices[name].restart()
-            elif "cable" in told:
-                planes[name].set_cable(told["port"], **told["cable"])
+            elif "cable" in order:
+                planes[name].set_cable(order["port"], **order["cable"])
             else:
-                _configure_link(planes[name], told["port"], Link(**told["link"]))
+                _configure_link(planes[name], order["port"], Link(**order["link"]))
             return None
 
     def _start_recorder(self, loop: dp.Loop, path: Path, interval_s: float) -> None:
@@ -503,9 +503,9 @@ async def _take_changes(host: Host) -> None:
             log.error("%s", error)
 
 
-def _end_with_it(told: threading.ExceptHookArgs) -> None:
+def _end_with_it(hook: threading.ExceptHookArgs) -> None:
     """A thread that dies was there for something: whoever started us is to notice."""
-    threading.__excepthook__(told)
+    threading.__excepthook__(hook)
     os._exit(1)
 
 

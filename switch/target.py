@@ -107,8 +107,8 @@ def features() -> frozenset[str] | None:
 @cache
 def of_this_machine() -> Target | None:
     """What is built for it elsewhere, if anything is."""
-    processor, told = platform.machine(), features()
-    if told is not None and _SINCE_2009 - told:
+    processor, has = platform.machine(), features()
+    if has is not None and _SINCE_2009 - has:
         return None
     name = f"{_PROCESSORS.get(processor, processor)}-{_SYSTEMS.get(sys.platform)}"
     return next((target for target in NATIVE if target.name == name), None)

@@ -134,13 +134,13 @@ def _whole(heads: dict[str, int], tiers: dict[int, _Tier]) -> list[_Tier]:
         raise TopologyError(f"{heads['nodes']:,} nodes: at most {MOST_NODES:,} can be")
     if sorted(tiers) != list(range(heads["tiers"])):
         raise TopologyError(f"it says Tiers {heads['tiers']}, and tells of {sorted(tiers)}")
-    for tier, told in tiers.items():
+    for tier, fields in tiers.items():
         is_top = tier == heads["tiers"] - 1
         needed = (*_NEEDED, *(() if is_top else ("radix_up",)))
-        gap = next((key for key in needed if key not in told.said), None)
+        gap = next((key for key in needed if key not in fields.said), None)
         if gap:
             raise TopologyError(f"tier {tier} does not say '{gap.capitalize()} N'")
-        if is_top and told["radix_up"]:
+        if is_top and fields["radix_up"]:
             raise TopologyError(f"tier {tier} is the last, and has a Radix_Up")
     if tiers[0]["bundle"] > 1:
         raise TopologyError("tier 0: a host has one cable: make Bundle 1")

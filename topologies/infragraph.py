@@ -169,9 +169,9 @@ class _Reader:
         place = list(self.instances).index(name)
         is_server = self._is_server(device, _DEEPEST)
         return [
-            _Place(place, number, path, f"{name}.{number}.{told}", f"{name}.{number}", is_server)
+            _Place(place, number, path, f"{name}.{number}.{dotted}", f"{name}.{number}", is_server)
             for number in numbers
-            for path, told in paths
+            for path, dotted in paths
         ]
 
     def _paths(self, device: str, text: str) -> list[tuple[tuple[tuple[int, int], ...], str]]:
@@ -186,8 +186,8 @@ class _Reader:
             if len(found) * len(numbers) > MOST_NODES:
                 raise TopologyError(f"'{text[:40]}' names more than {MOST_NODES:,} components")
             found = [
-                ((*path, (at, number)), f"{told}.{name}.{number}".lstrip("."))
-                for path, told in found
+                ((*path, (at, number)), f"{dotted}.{name}.{number}".lstrip("."))
+                for path, dotted in found
                 for number in numbers
             ]
             device = name
@@ -265,11 +265,11 @@ def _speed(link: dict[str, Any]) -> Speed:
 
 def _quantity(link: dict[str, Any], physical: dict[str, Any], key: str) -> tuple[str, float] | None:
     """A unit and how many of it."""
-    told = physical.get(key)
-    if told is None:
+    raw = physical.get(key)
+    if raw is None:
         return None
-    unit = told.get("choice") if isinstance(told, dict) else None
-    value = told.get(unit) if isinstance(unit, str) and isinstance(told, dict) else None
+    unit = raw.get("choice") if isinstance(raw, dict) else None
+    value = raw.get(unit) if isinstance(unit, str) and isinstance(raw, dict) else None
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > 1e15:
         raise TopologyError(f"link {link['name']}: its {key} names no unit, or no number of it")
     return str(unit), value

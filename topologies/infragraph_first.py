@@ -98,5 +98,5 @@ def _device(name: str, device: dict[str, Any], parts: dict[tuple[str, str], int]
 
 
 def _link(link: dict[str, Any]) -> dict[str, Any]:
-    told = {key: link[key] for key in ("bandwidth", "latency") if key in link}
-    return link if "physical" in link or not told else {**link, "physical": told}
+    properties = {key: link[key] for key in ("bandwidth", "latency") if key in link}
+    return link if "physical" in link or not properties else {**link, "physical": properties}

@@ -26,8 +26,8 @@ def turn(interface: str, *, is_up: bool) -> None:
 
 def run_ip(commands: Iterable[str]) -> None:
     """Carry out commands of ``ip``, such as ``link set leaf1-eth1 up``, in their order."""
-    told = "\n".join(commands)
-    done = subprocess.run(["ip", "-batch", "-"], input=told, text=True, check=False)
+    batch = "\n".join(commands)
+    done = subprocess.run(["ip", "-batch", "-"], input=batch, text=True, check=False)
     if done.returncode < 0:
         raise TopologyError(f"ip was killed ({signal.Signals(-done.returncode).name})")
     if done.returncode:

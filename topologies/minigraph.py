@@ -65,9 +65,9 @@ def read_minigraph(root: Element) -> Described:
 
 
 def _rate(link: Element) -> dict[str, Any]:
-    told = _text(link, "Bandwidth")
-    is_number = told.isascii() and told.isdigit() and len(told) < len(str(10 * _MOST_MBPS))
-    return {"rate_gbps": int(told) / 1000} if is_number and 0 < int(told) <= _MOST_MBPS else {}
+    text = _text(link, "Bandwidth")
+    is_number = text.isascii() and text.isdigit() and len(text) < len(str(10 * _MOST_MBPS))
+    return {"rate_gbps": int(text) / 1000} if is_number and 0 < int(text) <= _MOST_MBPS else {}
 
 
 def _tag(element: Element) -> str:

@@ -106,9 +106,9 @@ def _link(found: Described, link: Any, what: str) -> None:
             found.note(f"{what}: {', '.join(unread)} not read")
     else:
         raise TopologyError(f"{what} is {shown(link)}: write it as a-b, [a, b] or {{a: , b: }}")
-    told = [end.get("node") if isinstance(end, dict) else end for end in ends]
-    names = [name for name in told if isinstance(name, str)]
-    if len(names) < len(told):
+    nodes = [end.get("node") if isinstance(end, dict) else end for end in ends]
+    names = [name for name in nodes if isinstance(name, str)]
+    if len(names) < len(nodes):
         raise TopologyError(f"{what}: its ends are to be nodes' names")
     if len(names) != 2:
         found.note(f"{what} has {len(names)} ends ({shown(', '.join(names))}); it is left out")

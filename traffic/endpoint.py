@@ -382,9 +382,9 @@ class PairWording:
 
 def list_lines(number: int, lists: Iterable[IPv6Address | None]) -> Iterator[str]:
     """A queue pair's segment lists likewise, by entropy."""
-    for entropy, told in enumerate(lists):
-        if told is not None:
-            yield f"list {number} {entropy} {told.packed.hex()}"
+    for entropy, list_ in enumerate(lists):
+        if list_ is not None:
+            yield f"list {number} {entropy} {list_.packed.hex()}"
 
 
 class Transfer(_Record):

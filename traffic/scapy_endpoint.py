@@ -195,28 +195,28 @@ class ScapyEndpoint:
         """Let its link have another rate from now on."""
         self._settings = replace(self.settings, link_bps=link_bps)
 
-    def _add_queue_pair(self, told: dict[str, str]) -> None:
-        if told.get("cc", "none") != "none":
-            raise EndpointError(f"the scapy endpoint has no congestion control '{told['cc']}'")
+    def _add_queue_pair(self, fields: dict[str, str]) -> None:
+        if fields.get("cc", "none") != "none":
+            raise EndpointError(f"the scapy endpoint has no congestion control '{fields['cc']}'")
         pair = _QueuePair(
-            number=int(told["number"]),
-            remote=int(told["remote"]),
-            priority=int(told.get("priority", 3)),
-            data=headers(bytes.fromhex(told["data"])),
-            control=headers(bytes.fromhex(told["control"])),
+            number=int(fields["number"]),
+            remote=int(fields["remote"]),
+            priority=int(fields.get("priority", 3)),
+            data=headers(bytes.fromhex(fields["data"])),
+            control=headers(bytes.fromhex(fields["control"])),
         )
-        pair.una = pair.next = pair.sent = pair.posted = _FIRST + int(told.get("psn", 0))
+        pair.una = pair.next = pair.sent = pair.posted = _FIRST + int(fields.get("psn", 0))
         pair.requested = pair.una
-        pair.expected = _FIRST + int(told.get("remote-psn", 0))
+        pair.expected = _FIRST + int(fields.get("remote-psn", 0))
         if self.settings.acks == "data":
             set_traffic_class(pair.control, traffic_class(pair.data))
         self._queue_pairs[pair.number] = pair
         self._turns.append(pair)
 
-    def _add_transfer(self, kind: str, told: dict[str, int]) -> None:
-        pair = None if kind == "compute" else self._queue_pairs[told["qp"]]
-        size, delay = told.get("size", 0), told.get("delay", 0)
-        self._transfers[told["id"]] = _Transfer(told["id"], kind, pair, size, delay)
+    def _add_transfer(self, kind: str, fields: dict[str, int]) -> None:
+        pair = None if kind == "compute" else self._queue_pairs[fields["qp"]]
+        size, delay = fields.get("size", 0), fields.get("delay", 0)
+        self._transfers[fields["id"]] = _Transfer(fields["id"], kind, pair, size, delay)
         self.open += 1
 
     # --- the plan -------------------------------------------------------------------------------
@@ -412,13 +412,13 @@ class ScapyEndpoint:
         else:
             self._transport(packet, now)
 
-    def _pause(self, told: Packet, now: int) -> None:
+    def _pause(self, pause: Packet, now: int) -> None:
         """Stand still, class by class, for so many quanta; none of them: go on."""
         self._counters["rx_pfc_frames"] += 1
         for priority in range(8):
-            if not getattr(told, f"c{priority}_enabled"):
+            if not getattr(pause, f"c{priority}_enabled"):
                 continue
-            bits = getattr(told, f"c{priority}_pause_time") * _PAUSE_QUANTUM_BITS
+            bits = getattr(pause, f"c{priority}_pause_time") * _PAUSE_QUANTUM_BITS
             until = now + bits * 10**9 // self.settings.link_bps
             before = self._paused_until[priority]
             if bits and before <= now:
@@ -555,10 +555,10 @@ def _pair(word: str) -> tuple[str, str]:
     return name, value
 
 
-def _settings(told: dict[str, str]) -> _Settings:
+def _settings(fields: dict[str, str]) -> _Settings:
     """An `endpoint` line's; what it cannot do is refused."""
     obeyed = {}
-    for name, value in told.items():
+    for name, value in fields.items():
         key = name.replace("-", "_")
         if name in _ONLY and value != _ONLY[name]:
             raise EndpointError(f"the scapy endpoint has no {name} but {_ONLY[name]}")

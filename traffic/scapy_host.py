@@ -76,10 +76,10 @@ class Host:
     def _take(self, line: str) -> None:
         match line.split():
             case ["host", *words]:
-                told = dict(word.split("=") for word in words)
-                self._interface = told["interface"]
-                self._dilation, self._timeout = int(told["dilation"]), int(told["timeout"])
-                self._delay = int(told["delay"])
+                fields = dict(word.split("=") for word in words)
+                self._interface = fields["interface"]
+                self._dilation, self._timeout = int(fields["dilation"]), int(fields["timeout"])
+                self._delay = int(fields["delay"])
             case ["notes", *_]:
                 path = Path(line.removeprefix("notes "))
                 path.unlink(missing_ok=True)

@@ -63,8 +63,8 @@ def drawn(commands: Sequence[str], name: str) -> Drawing:
 
 def moving(commands: Sequence[str], name: str) -> str:
     """The same for a page, in which one moves through the moments of a fabric."""
-    drawing, told = _drawn(commands, name)
-    return moved(drawing.render(), told)
+    drawing, title = _drawn(commands, name)
+    return moved(drawing.render(), title)
 
 
 def _drawn(commands: Sequence[str], name: str) -> tuple[Drawing, str]:
@@ -83,12 +83,12 @@ def _made(words: Sequence[str], folder: Path) -> Path:
     """The folder of a run that a command made."""
     if words[:2] != ["closlab", "run"] or words[3:5] != ["--engine", "sim"]:
         raise LabError(f"a figure's run is not one of the simulator: {shlex.join(words)}")
-    told: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}
     for option, value in zip(words[5::2], words[6::2], strict=True):
-        told.setdefault(option, []).append(value)
-    out = folder / Path(told.pop("--out", ["run"])[0]).name
-    chosen = catalogue.load(words[2], tuple(told.pop("--set", [])))
-    if told:
+        titles.setdefault(option, []).append(value)
+    out = folder / Path(titles.pop("--out", ["run"])[0]).name
+    chosen = catalogue.load(words[2], tuple(titles.pop("--set", [])))
+    if titles:
         raise LabError(f"a figure's run knows --set and --out only: {shlex.join(words)}")
     api.run(chosen, out=out)
     return out

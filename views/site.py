@@ -59,7 +59,7 @@ def keys_page() -> str:
 
 def results_page() -> str:
     """All figures of a result."""
-    rows = ((f"`{name}`", told, about) for name, told, about in _fields(Result, ""))
+    rows = ((f"`{name}`", type_, about) for name, type_, about in _fields(Result, ""))
     return (
         "# A result's figures\n\nWhat stands in `result.json`; times are in nanoseconds of the "
         "fabric, what does not apply is not there. [Results](../docs/results.md) says what they "
@@ -72,8 +72,8 @@ def _fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str
         inside = _model_in(info.annotation)
         whole = prefix + name.rstrip("_")
         if inside is None or inside is Scenario:
-            told = getattr(info.annotation, "__name__", str(info.annotation))
-            yield whole, told if "[" not in str(info.annotation) else str(info.annotation), ""
+            type_ = getattr(info.annotation, "__name__", str(info.annotation))
+            yield whole, type_ if "[" not in str(info.annotation) else str(info.annotation), ""
         else:
             about = (inside.__doc__ or "").partition("\n")[0]
             is_many = "dict[" in str(info.annotation) or "tuple[" in str(info.annotation)
@@ -164,7 +164,7 @@ def assemble(
 def _config(written: tuple[str, ...]) -> dict[str, Any]:
     docs = ROOT / "docs"
     decisions = sorted(path.name for path in (docs / "decisions").glob("*.md"))
-    told = sorted(path.name for path in docs.glob("*.md") if path.name != LECTURE)
+    pages = sorted(path.name for path in docs.glob("*.md") if path.name != LECTURE)
     first = ("howto.md", "comparison.md")
     return {
         "site_name": "closlab",
@@ -188,7 +188,7 @@ def _config(written: tuple[str, ...]) -> dict[str, Any]:
             {"Course": [f"exercises/{lesson.name}/{README}" for lesson in lessons()]},
             {"How to": [f"docs/{first[0]}", "CONTRIBUTING.md"]},
             {"Reference": [f"reference/{name}.md" for name in ("keys", "results", *written)]},
-            {"Mechanisms and insides": [f"docs/{name}" for name in told if name not in first]},
+            {"Mechanisms and insides": [f"docs/{name}" for name in pages if name not in first]},
             {"Decisions": [f"docs/decisions/{name}" for name in decisions]},
             {"Beside others": f"docs/{first[1]}"},
             {"Changes": ["CHANGELOG.md", "SECURITY.md"]},

@@ -97,7 +97,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    told = escape(" ".join(text.split()), quote=False)
-    told = re.sub(r"`([^`]+)`", r"<code>\1</code>", told)
-    told = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", told)
-    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", told)
+    inner = escape(" ".join(text.split()), quote=False)
+    inner = re.sub(r"`([^`]+)`", r"<code>\1</code>", inner)
+    inner = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", inner)
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", inner)

@@ -327,12 +327,12 @@ class Switch:
                 if op.op in _MAKES_VALID and isinstance(op.args[0], ir.Name | ir.Element):
                     first = op.args[0]
                     made.add(first.name if isinstance(first, ir.Name) else first.stack)
-        told: set[str] = set()
+        seen: set[str] = set()
         for name, span in emitted.items():
             stem = name.partition("[")[0]
             owners = {name, stem, name.rpartition(".")[0], stem.partition(".")[0]}
-            if not owners & made and stem not in told:
-                told.add(stem)
+            if not owners & made and stem not in seen:
+                seen.add(stem)
                 self.builder.diagnostics.warning(
                     "never-valid",
                     span,

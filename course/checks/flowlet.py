@@ -74,13 +74,13 @@ def moves(bench: Bench) -> None:
     leaf = _Leaf(bench)
     new = Counter(leaf.way(10, flow) for flow in range(400))
     for what, found in (("400 new flows", new), ("a flow that rests before each packet", rested)):
-        told = ", ".join(f"way {way}: {found[way]}" for way in range(_WAYS))
+        shares = ", ".join(f"way {way}: {found[way]}" for way in range(_WAYS))
         if (
             max(found[way] for way in range(_WAYS)) > 140
             or min(found[w] for w in range(_WAYS)) < 60
         ):
             raise Wrong(
-                f"{what} did not take all ways alike ({told})",
+                f"{what} did not take all ways alike ({shares})",
                 f"{PROGRAM}: ingress (TODO 1): who draws, from which numbers, and is it remembered?",
             )
 

@@ -76,7 +76,7 @@ class Line:
 
     def count(self, quanta: int) -> int:
         """How many pause frames said so."""
-        return sum(told == quanta for _, told in self.pauses)
+        return sum(sent == quanta for _, sent in self.pauses)
 
     def send(self, frames: int, *, back_ns: float | None = None) -> None:
         """So many frames at full rate, or until told to stop; the way back is busy from then on."""
@@ -305,9 +305,9 @@ def is_no_more(bench: Bench) -> None:
         room = _room(bench, cable)
         lost = _lost(bench, cable, room - cable.frame) if room > cable.frame else _MOST_FRAMES
         if lost != 1:
-            told = "nothing is lost" if lost == 0 else f"{lost} frames are lost"
+            fate = "nothing is lost" if lost == 0 else f"{lost} frames are lost"
             raise Wrong(
-                f"{room:,} bytes of headroom for {cable}: with a frame less {told}",
+                f"{room:,} bytes of headroom for {cable}: with a frame less {fate}",
                 f"{FUNCTION}: {_hint(room, cable)}",
             )
 

@@ -50,8 +50,8 @@ def _check_even(ways: Sequence[int], count: int, what: str, where: str) -> None:
         )
     fair = len(ways) / count
     if max(found.values()) > 1.6 * fair or len(found) < count:
-        told = ", ".join(f"{found[way]} took way {way}" for way in range(count))
-        raise Wrong(f"{what}: of {len(ways)} flows {told}", where)
+        shares = ", ".join(f"{found[way]} took way {way}" for way in range(count))
+        raise Wrong(f"{what}: of {len(ways)} flows {shares}", where)
 
 
 @check("One tier alone spreads flows over two, three and eight ways", 2)
@@ -99,8 +99,8 @@ def _apart(bench: Bench, first: int, then: int) -> None:
                 )
     if not stuck:
         return
-    told = "; ".join(f"by {came}, on by {goes}" for came, goes in stuck[-1].items())
-    what = f"what came by one way takes one way on, and the others stand idle ({told})"
+    pairs = "; ".join(f"by {came}, on by {goes}" for came, goes in stuck[-1].items())
+    what = f"what came by one way takes one way on, and the others stand idle ({pairs})"
     if all(came == goes for ways in stuck for came, goes in ways.items()):
         raise Wrong(what, f"{where}: both tiers ask the same of the same flow")
     raise Wrong(

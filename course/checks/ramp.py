@@ -77,8 +77,8 @@ def ramp(bench: Bench) -> None:
     for part in (0.25, 0.5, 0.9):
         found[part] = _share(bench, round(_KMIN + part * (_KMAX - _KMIN)))
     where = f"{PROGRAM}: egress (TODO 2)"
-    told = ", ".join(f"{share:.0%} at {part:.0%} of the way" for part, share in found.items())
-    what = f"Pmax is {_PMAX:.0%}, and marked are {told} from kmin to kmax"
+    ramps = ", ".join(f"{share:.0%} at {part:.0%} of the way" for part, share in found.items())
+    what = f"Pmax is {_PMAX:.0%}, and marked are {ramps} from kmin to kmax"
     if len(set(found.values())) == 1:
         raise Wrong(what, f"{where}: a chance that grows with the queue, and a draw against it")
     for part, share in found.items():

@@ -45,12 +45,12 @@ def sprays(bench: Bench) -> None:
     for count in (4, 3):
         ways = _ways(_switch(bench, count), [Udp().frame] * _MANY)
         found = Counter(ways)
-        told = ", ".join(f"way {way}: {found[way]}" for way in range(count))
+        shares = ", ".join(f"way {way}: {found[way]}" for way in range(count))
         if len(found) == 1:
-            raise Wrong(f"all packets of a RoCE flow take one way ({told})", where)
+            raise Wrong(f"all packets of a RoCE flow take one way ({shares})", where)
         fair = _MANY / count
         if max(found.values()) > 1.3 * fair or min(found[way] for way in range(count)) < 0.7 * fair:
-            raise Wrong(f"packets are not spread evenly ({told})", f"{where}: from which range?")
+            raise Wrong(f"packets are not spread evenly ({shares})", f"{where}: from which range?")
         steps = Counter((after - before) % count for before, after in pairwise(ways))
         if len(steps) == 1:
             raise Wrong(

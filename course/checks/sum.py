@@ -161,10 +161,10 @@ def is_quick(bench: Bench) -> None:
     _check_whole(found)
     ring = bench.run("allreduce-ring").collective
     if found.gbps < _LEAST * GBPS:
-        told = f"{ring.algbw_gbps:.0f} Gb/s" if ring and ring.algbw_gbps else "less"
+        rate = f"{ring.algbw_gbps:.0f} Gb/s" if ring and ring.algbw_gbps else "less"
         raise Wrong(
             f"the vector is summed at {found.gbps:.1f} Gb/s of {GBPS}, of which {_MOST_GBPS:.1f} are "
-            f"possible; a ring reaches {told}",
+            f"possible; a ring reaches {rate}",
             f"{PROGRAM}: who is told something that nobody asked for?",
         )
 

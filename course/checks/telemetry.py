@@ -186,9 +186,11 @@ def found(bench: Bench) -> None:
 def in_the_fabric(bench: Bench) -> None:
     """By the median of what packets say."""
     slowest = bench.answers(ANSWERS, {"slowest": str})["slowest"]
-    told = bench.run("victim-flow", "int.share=0.05").telemetry
-    assert told is not None
-    waits = {name: hop.latency_ns.p50 for name, hop in told.by_switch.items() if hop.latency_ns}
+    telemetry = bench.run("victim-flow", "int.share=0.05").telemetry
+    assert telemetry is not None
+    waits = {
+        name: hop.latency_ns.p50 for name, hop in telemetry.by_switch.items() if hop.latency_ns
+    }
     if slowest not in waits:
         raise Wrong(f"{slowest} said nothing", f"{ANSWERS} (TODO 8): these did: {', '.join(waits)}")
     if slowest != max(waits, key=lambda name: waits[name]):

@@ -49,7 +49,7 @@ def roofline_ns(iterations: int, compute_ns: float, op: str, ranks: int, size: i
 def carried_by(story: Sequence[tuple[int, int]], at: float) -> float:
     """What had been carried by a time, of a story that was told now and then: between two tellings
     it grows evenly."""
-    place = bisect_right(story, at, key=lambda told: told[0])
+    place = bisect_right(story, at, key=lambda moment: moment[0])
     if place == 0:
         return 0.0
     before = story[place - 1]
@@ -86,9 +86,9 @@ def marking(samples: Iterable[tuple[float, int, int]], width: float) -> dict[flo
     so many bytes wide, each told by its middle."""
     bins: dict[int, list[int]] = {}
     for queue, packets, marked in samples:
-        told = bins.setdefault(int(queue // width), [0, 0])
-        told[0] += packets
-        told[1] += marked
+        bin_ = bins.setdefault(int(queue // width), [0, 0])
+        bin_[0] += packets
+        bin_[1] += marked
     return {
         (number + 0.5) * width: marked / packets
         for number, (packets, marked) in sorted(bins.items())

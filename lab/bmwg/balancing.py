@@ -50,19 +50,19 @@ def goodput_gbps(found: Found, dst: str = "") -> float:
 
 def balance(bench: Bench, runs: Sequence[Found]) -> dict[str, list[float]]:
     """What section 8 asks of every run: the mean and the worst over leaves of MMR and JFI."""
-    told: dict[str, list[float]] = {name: [] for name in BALANCE}
+    figures: dict[str, list[float]] = {name: [] for name in BALANCE}
     for found in runs:
         groups = list(uplinks(found).values())
         sent = max(1.0, found.figure("roce.data_packets"))
         senders = len({flow.src for flow in found.flows})
-        told["MMR"].append(fmean(map(max_mean, groups)) if groups else 1.0)
-        told["worst MMR"].append(max(map(max_mean, groups), default=1.0))
-        told["JFI"].append(fmean(map(fairness, groups)) if groups else 1.0)
-        told["worst JFI"].append(min(map(fairness, groups), default=1.0))
-        told["goodput by line rate"].append(goodput_gbps(found) / (senders * bench.rate_gbps))
-        told["out of order"].append(found.figure("roce.out_of_order_packets") / sent)
-        told["sent again"].append(found.figure("roce.retransmitted_packets") / sent)
-    return told
+        figures["MMR"].append(fmean(map(max_mean, groups)) if groups else 1.0)
+        figures["worst MMR"].append(max(map(max_mean, groups), default=1.0))
+        figures["JFI"].append(fmean(map(fairness, groups)) if groups else 1.0)
+        figures["worst JFI"].append(min(map(fairness, groups), default=1.0))
+        figures["goodput by line rate"].append(goodput_gbps(found) / (senders * bench.rate_gbps))
+        figures["out of order"].append(found.figure("roce.out_of_order_packets") / sent)
+        figures["sent again"].append(found.figure("roce.retransmitted_packets") / sent)
+    return figures
 
 
 def elephants(
@@ -197,10 +197,10 @@ def index(bench: Bench) -> Asks[Outcome]:
         for name, policy in (("ECMP", "ecmp"), ("flowlet", "flowlet"), ("DLB", "dlb"),
                              ("packet spray", "spray"))
     ])  # fmt: skip
-    told = {row.of["balancing"]: row.mean("JFI") or 0.0 for row in rows}
+    indices = {row.of["balancing"]: row.mean("JFI") or 0.0 for row in rows}
     return Outcome(
         [Table("Jain's fairness index", BALANCE, rows)],
         "JFI",
         [Plot("Jain's fairness index", ("", "count"), ("JFI", "share"), {}, kind="bars",
-              bars=told)],
+              bars=indices)],
     )  # fmt: skip

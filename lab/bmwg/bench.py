@@ -90,8 +90,8 @@ class Bench:
             if scenario
             else catalogue.made(json.loads(json.dumps(own)), tuple(changes), "bmwg")
         )
-        told = chosen.model_dump(mode="json", exclude_unset=True, by_alias=True)
-        device = {name: told[name] for name in SECTIONS if name in told}
+        content = chosen.model_dump(mode="json", exclude_unset=True, by_alias=True)
+        device = {name: content[name] for name in SECTIONS if name in content}
         return cls(device, name=scenario or cls.name, **settings)
 
     @property
@@ -159,8 +159,8 @@ class Bench:
         """The share of a line that is payload when it carries nothing but messages of a size."""
         scenario = self.scenario
         if transport:
-            told = json.loads(self.case("", {"kind": "all-pairs"}, transport=transport).keys)
-            scenario = catalogue.made(told)
+            keys = json.loads(self.case("", {"kind": "all-pairs"}, transport=transport).keys)
+            scenario = catalogue.made(keys)
         around = data_headers_bytes(scenario) + scenario.link.overhead
         one = Message.of(
             size, scenario.link.mtu, around,

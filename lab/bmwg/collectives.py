@@ -52,7 +52,7 @@ def figures(found: Found, op: str, ranks: int, size: int, gbps: float) -> dict[s
         use.name: use.bytes for use in found.result.links if use.name.startswith("h")
     }  # what hosts sent into their ports, headers and all
     sent = max(1.0, found.figure("roce.data_packets"))
-    told = {
+    row = {
         "BusBW": [bus_bandwidth(op, ranks, size, each) for each in took],
         "JCT": took,
         "S_fabric": [sum(crossed.values()) / ranks / len(took)],
@@ -62,9 +62,9 @@ def figures(found: Found, op: str, ranks: int, size: int, gbps: float) -> dict[s
     }
     for share in (50, 95, 99):
         late = percentile(took, share)
-        told[f"BusBW P{share}"] = [bus_bandwidth(op, ranks, size, late)]
-    told["efficiency"] = [each / gbps for each in told["BusBW"]]
-    return told
+        row[f"BusBW P{share}"] = [bus_bandwidth(op, ranks, size, late)]
+    row["efficiency"] = [each / gbps for each in row["BusBW"]]
+    return row
 
 
 def case(
@@ -84,13 +84,13 @@ def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int]], list[str]]:
     run, left_out = [], []
     for size in SIZES:
         for ranks in RANKS:
-            told = f"{size_text(size)} of {ranks} ranks"
+            what = f"{size_text(size)} of {ranks} ranks"
             if (extent.is_quick and (size > MB or ranks > 16)) or (bench.is_small and ranks > 16):
                 continue
             if sent_bytes(op, ranks, size) * repeat > extent.most_bytes:
-                left_out.append(told)
+                left_out.append(what)
             elif bench.fabric(ranks) is None:
-                left_out.append(f"{told}: the fabric has not so many hosts")
+                left_out.append(f"{what}: the fabric has not so many hosts")
             else:
                 run.append((size, ranks))
     if extent.is_quick:
@@ -177,11 +177,11 @@ def summary(bench: Bench) -> Asks[Outcome]:
             for policy in BALANCING.values()
         ]
         found = yield cases
-        told: Mapping[str, list[float]] = {
+        row: Mapping[str, list[float]] = {
             f"{name} BusBW": figures(each, op, ranks, size, bench.rate_gbps)["BusBW"]
             for name, each in zip(BALANCING, found, strict=True)
         }
-        return Row({"collective": op, "message": size_text(size), "N": str(ranks)}, told, cases)
+        return Row({"collective": op, "message": size_text(size), "N": str(ranks)}, row, cases)
 
     rows = yield from together([row(*cell) for cell in cells])
     return Outcome(

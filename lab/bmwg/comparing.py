@@ -17,11 +17,11 @@ Key = tuple[str, str, str, str]  # section, table, parameters, figure
 COMPARED = "compared.html"
 
 
-def figures(told: Mapping[str, Any]) -> dict[Key, tuple[str, float]]:
+def figures(report: Mapping[str, Any]) -> dict[Key, tuple[str, float]]:
     """Every figure of a report: its unit and mean."""
     found: dict[Key, tuple[str, float]] = {}
     try:
-        for test in told["results"]:
+        for test in report["results"]:
             for table in test.get("tables", ()):
                 for row in table["rows"]:
                     of = ", ".join(f"{name} {value}" for name, value in row["of"].items())

@@ -61,7 +61,7 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
         for seed in range(1, bench.extent.repeats(20, 2) + 1)
     ]  # fmt: skip
     found = yield cases
-    told: dict[str, list[float]] = {
+    figures: dict[str, list[float]] = {
         name: []
         for name in ("threshold found", "deviation", "marked below T", "marked above 2 T",
                      "ramp off by")
@@ -77,15 +77,15 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
         above = [each for each in samples if each[0] > 2 * threshold + width]
         at = _crosses([(q, s) for q, s in ramp.items() if s > 0])
         if at is not None:
-            told["threshold found"].append(at)
-            told["deviation"].append(at / threshold - 1)
-        told["marked below T"] += _share(below)
-        told["marked above 2 T"] += _share(above)
+            figures["threshold found"].append(at)
+            figures["deviation"].append(at / threshold - 1)
+        figures["marked below T"] += _share(below)
+        figures["marked above 2 T"] += _share(above)
         if ramp:
             off = [abs(s - red(q, threshold, 2 * threshold, _PMAX)) for q, s in ramp.items()]
-            told["ramp off by"].append(sum(off) / len(off))
+            figures["ramp off by"].append(sum(off) / len(off))
     shown = {q / threshold: s for q, s in marking(pooled, width).items() if q < 2.5 * threshold}
-    return Row({"T": size_text(threshold)}, told, cases), shown
+    return Row({"T": size_text(threshold)}, figures, cases), shown
 
 
 def _others(bench: Bench) -> list[str]:
@@ -166,25 +166,25 @@ def incast(bench: Bench, section: str, senders: int, seed: int, **changes: Any) 
 
 def pauses(bench: Bench, runs: Sequence[Found]) -> dict[str, list[float]]:
     """What was paused, how often and for how long, and what arrived meanwhile."""
-    told: dict[str, list[float]] = {name: [] for name in PAUSES}
+    figures: dict[str, list[float]] = {name: [] for name in PAUSES}
     for found in runs:
         by_link = found.result.pfc.by_link
         hosts = {name: each for name, each in by_link.items() if name.startswith("h")}
         frames = {name: each.xoff_frames for name, each in by_link.items()}
         times = [each.paused_ns for each in by_link.values()] or [0]
         seconds = max(1, found.result.duration_ns) / 1e9
-        told["throughput by line rate"].append(goodput_gbps(found) / bench.rate_gbps)
-        told["pause frames a second"].append(found.figure("pfc.xoff_frames") / seconds)
-        told["into hosts' links"].append(sum(each.xoff_frames for each in hosts.values()))
-        told["into fabric links"].append(sum(frames.values()) - told["into hosts' links"][-1])
-        told["mean pause of a port"].append(sum(times) / len(times))
-        told["longest pause of a port"].append(max(times))
-        told["longest queue"].append(
+        figures["throughput by line rate"].append(goodput_gbps(found) / bench.rate_gbps)
+        figures["pause frames a second"].append(found.figure("pfc.xoff_frames") / seconds)
+        figures["into hosts' links"].append(sum(each.xoff_frames for each in hosts.values()))
+        figures["into fabric links"].append(sum(frames.values()) - figures["into hosts' links"][-1])
+        figures["mean pause of a port"].append(sum(times) / len(times))
+        figures["longest pause of a port"].append(max(times))
+        figures["longest queue"].append(
             max((use.max_queue_bytes or 0 for use in found.result.links), default=0)
         )
-        told["storms"].append(sum(found.result.pfc.storms.values()))
-        told["dropped"].append(found.result.drops.total)
-    return told
+        figures["storms"].append(sum(found.result.pfc.storms.values()))
+        figures["dropped"].append(found.result.drops.total)
+    return figures
 
 
 # --- 7.3 -----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def convergence(bench: Bench, section: str, m: int, name: str, **changes: Any) -
         for seed in range(1, bench.extent.repeats(5, 1) + 1)
     ]  # fmt: skip
     found = yield cases
-    told: dict[str, list[float]] = {figure: [] for figure in CONVERGENCE}
+    figures: dict[str, list[float]] = {figure: [] for figure in CONVERGENCE}
     for one in found:
         rates = [
             [one.gbps(_port(one, f"h{n}"), _T0_NS + since, _T0_NS + until) for n in senders]
@@ -254,18 +254,18 @@ def convergence(bench: Bench, section: str, m: int, name: str, **changes: Any) -
         ]
         settled = settles(rates, WITHIN)
         if settled is not None:
-            told["convergence"].append(settled * _WINDOW_NS)
-        told["converged"].append(float(settled is not None))
+            figures["convergence"].append(settled * _WINDOW_NS)
+        figures["converged"].append(float(settled is not None))
         fair = sum(rates[-1]) / len(rates[-1])
-        told["largest deviation at the end"].append(
+        figures["largest deviation at the end"].append(
             max(abs(rate / fair - 1) for rate in rates[-1]) if fair else 1.0
         )
-        told["longest queue"].append(
+        figures["longest queue"].append(
             max((use.max_queue_bytes or 0 for use in one.result.links), default=0)
         )
-        told["pause frames"].append(one.figure("pfc.xoff_frames"))
-        told["dropped"].append(one.figure("drops.total"))
-    return Row({"M": str(m), "transport": name}, told, cases)
+        figures["pause frames"].append(one.figure("pfc.xoff_frames"))
+        figures["dropped"].append(one.figure("drops.total"))
+    return Row({"M": str(m), "transport": name}, figures, cases)
 
 
 def _towards(found: Found, host: str) -> str:
@@ -312,7 +312,7 @@ def deadlock(bench: Bench) -> Asks[Outcome]:
             for seed in range(1, bench.extent.repeats(5, 1) + 1)
         ]  # fmt: skip
         found = yield cases
-        told = {
+        row = {
             "arrived": [each.result.flows.completed / each.result.flows.count for each in found],
             "run": [float(each.result.duration_ns) for each in found],
             "watchdog events": [float(sum(e.result.pfc.storms.values())) for e in found],
@@ -323,7 +323,7 @@ def deadlock(bench: Bench) -> Asks[Outcome]:
             ],
         }
         return Row({"traffic": name, "watchdog": watchdog if watchdog != "0ns" else "off"},
-                   told, cases)  # fmt: skip
+                   row, cases)  # fmt: skip
 
     rows = yield from together([row(name, dog) for name in tried for dog in ("200us", "0ns")])
     return Outcome(

@@ -57,8 +57,8 @@ def _body(made: Made, title: str, out: Path) -> Iterator[str]:
     yield page.heading(2, "1. DUT identification")
     yield page.table(("parameter", "here"), list(identification(made).items()), "texts")
     yield page.heading(2, "2. Test topology")
-    told = {name: _said(value) for name, value in structure(bench).items()}
-    yield page.table(("parameter", "here"), list(told.items()), "texts")
+    cells = {name: _said(value) for name, value in structure(bench).items()}
+    yield page.table(("parameter", "here"), list(cells.items()), "texts")
     yield page.heading(2, "3. Test configuration")
     settings = [(key, written(value)) for key, value in _settings(made)]
     yield page.folded("All keys of the device", page.table(("key", "value"), settings, "texts"))
@@ -171,9 +171,9 @@ def _cell(row: Row, figure: str, unit: str) -> str:
     mean, apart = row.mean(figure), row.variation(figure)
     if mean is None:
         return "\N{EN DASH}"
-    told = KINDS[unit].text(mean)
-    return f"{told} \N{PLUS-MINUS SIGN} {percent(abs(apart))}" if apart and abs(
-        apart) >= 0.001 else told  # fmt: skip
+    text = KINDS[unit].text(mean)
+    return f"{text} \N{PLUS-MINUS SIGN} {percent(abs(apart))}" if apart and abs(
+        apart) >= 0.001 else text  # fmt: skip
 
 
 def _drawn(plot: Plot) -> Drawing | None:

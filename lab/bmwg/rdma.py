@@ -76,8 +76,8 @@ def fitting(bench: Bench, offers: Sequence[Offer]) -> tuple[list[Offer], list[st
             run.append(offer)
         else:
             left_out.append(f"{in_words(offer.size)} by {offer.qps} queue pairs")
-    told = ", ".join(dict.fromkeys(left_out))
-    return run, [f"what sends more than --most in a trial: {told}"] if left_out else []
+    omitted = ", ".join(dict.fromkeys(left_out))
+    return run, [f"what sends more than --most in a trial: {omitted}"] if left_out else []
 
 
 def delivered(found: Found) -> dict[tuple[str, str], float]:
@@ -87,14 +87,14 @@ def delivered(found: Found) -> dict[tuple[str, str], float]:
     line through their times tells, whatever single messages wait for. The first quarter fills the
     fabric and does not count.
     """
-    told: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    goodput: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for flow in found.flows:
         if flow.start_ns is None or flow.fct_ns is None:
             return {}
-        told.setdefault((flow.src, flow.dst), []).append((flow.start_ns, flow.fct_ns))
+        goodput.setdefault((flow.src, flow.dst), []).append((flow.start_ns, flow.fct_ns))
     return {
         pair: 1 / (1 + max(0.0, slope(sorted(times)[len(times) // 4 :])))
-        for pair, times in told.items()
+        for pair, times in goodput.items()
     }
 
 
@@ -185,7 +185,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
                 [each.case for each in trials if each.case],
             )
         )
-    told = {
+    rows_of = {
         plural(qps, "QP"): {
             float(cell.size): row.mean("efficiency") or 0.0
             for cell, row in zip(cells, rows, strict=True)
@@ -198,7 +198,7 @@ def throughput(bench: Bench) -> Asks[Outcome]:
             "rate sustained": "share", "aggregate goodput": "gbps", "efficiency": "share",
             "payload by line rate": "share"}, rows)],
         "aggregate goodput",
-        [Plot("Efficiency by message size", ("message", "bytes"), ("efficiency", "share"), told,
+        [Plot("Efficiency by message size", ("message", "bytes"), ("efficiency", "share"), rows_of,
               is_log=True)],
         deviations=(
             "A trial lasts as long as its messages take (1 MB a pair in a quick run, 16 MB else, "
@@ -276,13 +276,13 @@ def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[tuple[
     trips = [percentile(trips, 50) for each in idle if (trips := _trips(each))]
     times = {"idle": [_late(each) for each in idle],
              "at throughput": [_late(each) for each in loaded]}  # fmt: skip
-    told = {name: statistics_of(runs) for name, runs in times.items()}
-    told["idle"]["round trip P50"] = trips
+    statistics = {name: statistics_of(runs) for name, runs in times.items()}
+    statistics["idle"]["round trip P50"] = trips
     message = in_words(size)
     return (
         (
-            Row({"message": message, "load": "idle"}, told["idle"], alone),
-            Row({"message": message, "load": "at throughput"}, told["at throughput"], busy),
+            Row({"message": message, "load": "idle"}, statistics["idle"], alone),
+            Row({"message": message, "load": "at throughput"}, statistics["at throughput"], busy),
         ),
         {name: _curve([time for run in runs for time in run]) for name, runs in times.items()},
     )
@@ -314,14 +314,14 @@ def _trips(found: Found) -> list[int]:
 def statistics_of(runs: Sequence[Sequence[int]]) -> dict[str, list[float]]:
     """Of all runs' samples as one; and P99 of each run, to tell how far they differ."""
     pooled = [time for run in runs for time in run]
-    told: dict[str, list[float]] = {"samples": [float(len(pooled))]}
+    row: dict[str, list[float]] = {"samples": [float(len(pooled))]}
     if pooled:
-        told["min"] = [float(min(pooled))]
-        told["mean"] = [sum(pooled) / len(pooled)]
+        row["min"] = [float(min(pooled))]
+        row["mean"] = [sum(pooled) / len(pooled)]
         for name, share in _SHARES.items():
-            told[name] = [float(percentile(pooled, 100 * share))]
-    told["P99 by run"] = [float(percentile(run, 99)) for run in runs if run]
-    return told
+            row[name] = [float(percentile(pooled, 100 * share))]
+    row["P99 by run"] = [float(percentile(run, 99)) for run in runs if run]
+    return row
 
 
 # --- 5.3 -----------------------------------------------------------------------------------------

@@ -79,11 +79,11 @@ def content(made: Made) -> dict[str, Any]:
 
 
 def _test(made: Made, test: Test, outcome: Outcome | LabError) -> dict[str, Any]:
-    told: dict[str, Any] = {"section": test.section, "test": test.key, "title": test.title}
+    record: dict[str, Any] = {"section": test.section, "test": test.key, "title": test.title}
     if isinstance(outcome, LabError):
-        return {**told, "failed": outcome.message}
+        return {**record, "failed": outcome.message}
     return {
-        **told,
+        **record,
         "primary": outcome.primary,
         "deviations": list(outcome.deviations),
         "left_out": list(outcome.left_out),
@@ -111,11 +111,11 @@ def _statistics(values: Sequence[float]) -> dict[str, Any] | None:
     if not values:
         return None
     mean = fmean(values)
-    told: dict[str, Any] = {"mean": mean, "trials": len(values), "least": min(values),
+    record: dict[str, Any] = {"mean": mean, "trials": len(values), "least": min(values),
                             "most": max(values)}  # fmt: skip
     if len(values) > 1:
-        told |= {"stdev": stdev(values), "cv": stdev(values) / mean if mean else None}
-    return told
+        record |= {"stdev": stdev(values), "cv": stdev(values) / mean if mean else None}
+    return record
 
 
 def identification(made: Made) -> dict[str, str]:
@@ -176,12 +176,12 @@ def host_configuration(bench: Bench) -> dict[str, Any]:
 
 def comparability(bench: Bench) -> dict[str, Any]:
     """The comparability set of section 3.2."""
-    told = structure(bench)
+    facts = structure(bench)
     return {
-        "N": told["hosts"],
+        "N": facts["hosts"],
         "accelerators per node, placement": "one, in the order of names",
         "B_acc": f"{bench.rate_gbps:g} Gb/s",
-        "leaf oversubscription": told["oversubscription"],
+        "leaf oversubscription": facts["oversubscription"],
         "transport": bench.scenario.transport.kind.value,
         "load balancing": bench.scenario.lb.policy.value,
         "extent": "quick" if bench.extent.is_quick else "the draft's, as far as runs may send",
@@ -190,17 +190,17 @@ def comparability(bench: Bench) -> dict[str, Any]:
 
 def write(made: Made, out: Path) -> None:
     """Both files."""
-    told = content(made)
-    (out / KEPT).write_text(json.dumps(told, indent=2) + "\n")
+    report = content(made)
+    (out / KEPT).write_text(json.dumps(report, indent=2) + "\n")
     with (out / TABLE).open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(lines(told))
+        writer.writerows(lines(report))
 
 
-def lines(told: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
+def lines(report: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
     """A line a figure, of what bmwg.json holds."""
-    for test in told["results"]:
+    for test in report["results"]:
         for table in test.get("tables", ()):
             for row in table["rows"]:
                 of = "; ".join(f"{name}={value}" for name, value in row["of"].items())
@@ -218,7 +218,9 @@ def lines(told: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
 def read(folder: Path) -> dict[str, Any]:
     """A report that was kept."""
     path = folder / KEPT if folder.is_dir() else folder
-    told = read_json(path, SCHEMA)
-    if not isinstance(told.get("results"), list) or not isinstance(told.get("comparability"), dict):
+    report = read_json(path, SCHEMA)
+    if not isinstance(report.get("results"), list) or not isinstance(
+        report.get("comparability"), dict
+    ):
         raise unreadable(path, "results or comparability are missing")
-    return told
+    return report

@@ -185,14 +185,14 @@ def carry_out(
                 done[name] = stop.value
             except LabError as error:
                 done[name] = error
-        told = workshop.tell([case for cases in wanted.values() for case in cases])
+        costs = workshop.tell([case for cases in wanted.values() for case in cases])
         answers = {}
         for name, cases in wanted.items():
-            failed = [(case, found) for case in cases if isinstance(found := told[case], str)]
+            failed = [(case, found) for case in cases if isinstance(found := costs[case], str)]
             if failed:
                 case, why = failed[0]
                 tests[name].close()
                 done[name] = RunError(f"{why}\n  in: {workshop.job(case).command}")
             else:
-                answers[name] = [found for case in cases if isinstance(found := told[case], Found)]
+                answers[name] = [found for case in cases if isinstance(found := costs[case], Found)]
     return {name: done[name] for name in tests}

@@ -45,11 +45,11 @@ def limits(bench: Bench) -> Asks[Outcome]:
         one = case(bench, "11.1", "all-reduce", ranks, least, repeat)
         job = job_case(bench, "11.1", ranks, 0, least, repeat)
         found, whole = yield [one, job]
-        told = figures(found, "all-reduce", ranks, least, bench.rate_gbps)
+        row = figures(found, "all-reduce", ranks, least, bench.rate_gbps)
         return Row(
             {"N": str(ranks), "message": size_text(least)},
             {"JCT ratio": ratio(whole, ranks, 0, least, repeat, bench.rate_gbps),
-             **{name: told[name] for name in ("BusBW", "ECN ratio", "pause frames")}},
+             **{name: row[name] for name in ("BusBW", "ECN ratio", "pause frames")}},
             [one, job],
         )  # fmt: skip
 
@@ -140,22 +140,22 @@ def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
         for seed, at in zip(seeds, times, strict=True)
     ]
     hurt = yield failing
-    told: dict[str, list[float]] = {figure: [] for figure in FAILOVER}
+    figures: dict[str, list[float]] = {figure: [] for figure in FAILOVER}
     for before, at, each in zip(usual, times, hurt, strict=True):
         lost = losses(each)
-        told["packets lost"].append(each.figure("drops.total"))
-        told["loss lasts"].append(float(lost[-1] - lost[0]) if lost else 0.0)
-        told["redistributed after"].append(float(lost[-1] - at) if lost else 0.0)
+        figures["packets lost"].append(each.figure("drops.total"))
+        figures["loss lasts"].append(float(lost[-1] - lost[0]) if lost else 0.0)
+        figures["redistributed after"].append(float(lost[-1] - at) if lost else 0.0)
         after = iterations_ns(each)
-        told["steady P99"].append(percentile(before, 99))
+        figures["steady P99"].append(percentile(before, 99))
         if each.is_whole and len(after) > struck:
             worst = after[struck]
-            told["failure iteration"].append(worst)
-            told["JCT overhead"].append(worst / fmean(before) - 1)
-            told["zero impact"].append(float(worst <= percentile(before, 99)))
+            figures["failure iteration"].append(worst)
+            figures["JCT overhead"].append(worst / fmean(before) - 1)
+            figures["zero impact"].append(float(worst <= percentile(before, 99)))
         else:
-            told["zero impact"].append(0.0)
-    return Row({"failure": what, "balancing": name}, told, [*steady, *failing])
+            figures["zero impact"].append(0.0)
+    return Row({"failure": what, "balancing": name}, figures, [*steady, *failing])
 
 
 def _across(bench: Bench, ranks: int) -> list[str]:
@@ -211,27 +211,28 @@ def soak(bench: Bench) -> Asks[Outcome]:
     rows: list[Row] = []
     series: dict[str, dict[float, float]] = {op: {} for op in ops}
     passed = 0.0
-    told: dict[str, list[list[Any]]] = {op: [[], [], [], [], []] for op in ops}
+    histories: dict[str, list[list[Any]]] = {op: [[], [], [], [], []] for op in ops}
     for at, (each, one) in enumerate(zip(found, cases, strict=True)):
         op = ops[at % 2]
         ratios = ratio(each, ranks, rests[op], size, steps, bench.rate_gbps, op)
         passed += each.result.duration_ns
         sent = max(1.0, each.figure("roce.data_packets"))
-        told[op][0] += ratios
-        told[op][1].append(each.figure("ecn.marked_packets") / sent)
-        told[op][2].append(each.figure("pfc.xoff_frames"))
-        told[op][3].append(each.figure("drops.total"))
-        told[op][4].append(one)
+        histories[op][0] += ratios
+        histories[op][1].append(each.figure("ecn.marked_packets") / sent)
+        histories[op][2].append(each.figure("pfc.xoff_frames"))
+        histories[op][3].append(each.figure("drops.total"))
+        histories[op][4].append(one)
         if ratios:
             series[op][passed] = ratios[0]
     for op in ops:
-        ratios = told[op][0]
+        ratios = histories[op][0]
         rows.append(
             Row({"collective": op, "N": str(ranks), "message": size_text(size)},
                 {"JCT ratio": ratios,
                  "standard deviation": [stdev(ratios)] if len(ratios) > 1 else [],
-                 "ECN ratio": told[op][1], "pause frames": told[op][2], "dropped": told[op][3]},
-                told[op][4])
+                 "ECN ratio": histories[op][1], "pause frames": histories[op][2],
+                 "dropped": histories[op][3]},
+                histories[op][4])
         )  # fmt: skip
     return Outcome(
         [Table("Sustained load", {

@@ -47,10 +47,10 @@ def _judge_productivity(found: Runs) -> Judgement:
     fits = [name for name, share in lost.items() if 0.3 <= share <= 0.5]
     is_most = 2 * len(fits) > len(lost)
     verdict = Verdict.SOMETIMES if is_most else Verdict.FAILS
-    told = ", ".join(f"{name} {percent(share)}" for name, share in lost.items())
+    shares = ", ".join(f"{name} {percent(share)}" for name, share in lost.items())
     return Judgement(
         Verdict.HOLDS if len(fits) == len(lost) else verdict,
-        f"Of what the GPUs computed on a good network, {told} is lost: from 30 to 50 % in "
+        f"Of what the GPUs computed on a good network, {shares} is lost: from 30 to 50 % in "
         f"{len(fits)} of {len(lost)} cases, and {percent(median(lost.values()))} in the middle.",
         {**lost, "the middle one": median(lost.values())},
         bars("Computing lost to the network", lost, percent),
@@ -79,10 +79,10 @@ def _judge_slow_link(found: Runs) -> Judgement:
     rates = {share: found[str(share)].busbw_gbps or 0.0 for share in _SHARES}
     kept = {share: rate / rates[1.0] for share, rate in rates.items()}
     follows = [abs(kept[share] - share) < 0.1 * share for share in _SHARES]
-    told = ", ".join(f"{percent(kept[share])} at {percent(share)}" for share in _SHARES[1:])
+    shares = ", ".join(f"{percent(kept[share])} at {percent(share)}" for share in _SHARES[1:])
     return Judgement(
         Verdict.of(follows),
-        f"With one of eight uplinks at a share of its rate, the whole all-reduce keeps {told}: "
+        f"With one of eight uplinks at a share of its rate, the whole all-reduce keeps {shares}: "
         "every turn of the ring waits for the flow that crosses it.",
         {f"bus bandwidth kept at {share:.0%}": value for share, value in kept.items()},
         lines(
@@ -127,11 +127,11 @@ def _judge_incast(found: Runs) -> Judgement:
         lossy = [us for us in _MOMENTS_US if found[f"{buffer}, {us}"].drops]
         if lossy:
             first[buffer] = min(lossy) * 1000.0
-    told = [f"{buffer} within {duration(ns)}" for buffer, ns in first.items()]
-    told += [f"{buffer} not in a millisecond" for buffer in _BUFFERS if buffer not in first]
+    parts = [f"{buffer} within {duration(ns)}" for buffer, ns in first.items()]
+    parts += [f"{buffer} not in a millisecond" for buffer in _BUFFERS if buffer not in first]
     return Judgement(
         Verdict.of(buffer in first for buffer in _BUFFERS),
-        f"Without pauses seven hosts that write to one overflow a buffer of {', '.join(told)}.",
+        f"Without pauses seven hosts that write to one overflow a buffer of {', '.join(parts)}.",
         {
             f"{name}: dropped in 1 ms": float(found[f"{name}, {_MOMENTS_US[-1]}"].drops)
             for name in _BUFFERS
@@ -386,14 +386,14 @@ def _judge_neighbour(found: Runs) -> Judgement:
     middle = {school: median(each) for school, each in kept.items()}
     spared = min(kept[_MRC]) >= 0.97
     others_suffer = [middle[school] < 0.97 for school in (_PFC_ALONE, _DCQCN)]
-    told = "; ".join(
+    parts = "; ".join(
         f"{school} {percent(middle[school])}, from {percent(min(each))} to {percent(max(each))}"
         for school, each in kept.items()
     )
     return Judgement(
         Verdict.of([spared, *others_suffer]) if spared else Verdict.FAILS,
         f"Of the rate that it has alone the flow beside the incast keeps, in the middle of "
-        f"{len(_SEEDS)} seeds: {told}.",
+        f"{len(_SEEDS)} seeds: {parts}.",
         {
             f"{school}: {name} kept": choose(each)
             for school, each in kept.items()
@@ -445,10 +445,10 @@ def _judge_oversubscription(found: Runs) -> Judgement:
         for op in _OPS
     }
     most = {op: values[4.0] for op, values in slower.items()}
-    told = " and ".join(f"{op} {_times(value)} as long" for op, value in most.items())
+    parts = " and ".join(f"{op} {_times(value)} as long" for op, value in most.items())
     return Judgement(
         Verdict.of(value > 2 for value in most.values()),
-        f"Four to one, {told} as without oversubscription. A ring whose neighbours are neighbours "
+        f"Four to one, {parts} as without oversubscription. A ring whose neighbours are neighbours "
         "in the fabric sends one flow up from each leaf, which fits through one spine; what "
         "crosses all at once does not.",
         {f"{op}, {ratio:g} to 1": v for op, each in slower.items() for ratio, v in each.items()},
@@ -498,11 +498,11 @@ def _judge_rails(found: Runs) -> Judgement:
         aligned = found[f"{job}, aligned"]
         faster[job] = mean(map(_jct, anywhere)) / _jct(aligned)
         spine_share[job] = _through_spines(aligned)
-    told = ", ".join(f"{job} {_times(value)}" for job, value in faster.items())
+    parts = ", ".join(f"{job} {_times(value)}" for job, value in faster.items())
     pure = [job for job, share in spine_share.items() if share == 0]
     return Judgement(
         Verdict.of(faster[job] > 1.2 and job in pure for job in _JOBS),
-        f"Placed at random, jobs take longer than aligned to rails: {told}. "
+        f"Placed at random, jobs take longer than aligned to rails: {parts}. "
         + (f"Aligned, no packet of {' and '.join(pure)} crosses a spine." if pure else ""),
         {
             **{f"{job}: slower at random": value for job, value in faster.items()},

@@ -32,11 +32,11 @@ def strays(
         for event in events_of(experiment.scenario, experiment.fabric)
         if event.at_ns <= end_ns
     ]
-    told = [event for event in past if isinstance(event, Replan)]
+    replans = [event for event in past if isinstance(event, Replan)]
     settings, dead = experiment.settings, frozenset[str]()
-    if told:
-        settings, dead = told[-1].applied(settings), told[-1].dead
-    told_ns = told[-1].at_ns if told else 0
+    if replans:
+        settings, dead = replans[-1].applied(settings), replans[-1].dead
+    told_ns = replans[-1].at_ns if replans else 0
     emptied = {
         event.switch for event in past if isinstance(event, Restart) and event.at_ns >= told_ns
     }

@@ -209,7 +209,7 @@ class _Workers:
         client = self._client
         try:
             asked = client.scheduler.identity
-            told = client.sync(asked, n_workers=-1, callback_timeout=_TELL_S)
+            workers = client.sync(asked, n_workers=-1, callback_timeout=_TELL_S)
         except TimeoutError:
             now = time.monotonic()
             self._silent_since = self._silent_since or now - _TELL_S
@@ -219,8 +219,8 @@ class _Workers:
         except OSError:
             raise self.lost() from None
         self._silent_since = None
-        self._mind(told["workers"])
-        return len(told["workers"])
+        self._mind(workers["workers"])
+        return len(workers["workers"])
 
     def _mind(self, workers: Mapping[str, Mapping[str, Any]]) -> None:
         """Tell of workers that the scheduler has not heard of for long: it waits for them, too.

@@ -127,8 +127,8 @@ class Lookout:
         self._asked_of = error
         if died is None or _DIED in str(error):
             return None
-        told = filter(None, (str(error), getattr(error, "cure", None)))
-        return RunError(died, "\n".join(told))
+        parts = filter(None, (str(error), getattr(error, "cure", None)))
+        return RunError(died, "\n".join(parts))
 
     def _died_by_now(self) -> str | None:
         """Who, if anybody; it may be known a little later than what came of it."""

@@ -97,8 +97,8 @@ def writing_to(out: Path, cure: str = _ELSEWHERE) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _CANNOT_WRITE:
             raise
-        if told := unheard(error):
-            raise told from None
+        if known := unheard(error):
+            raise known from None
         where = error.filename or out
         raise RunError(f"{where} cannot be written: {error.strerror}", cure) from None
 

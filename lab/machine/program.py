@@ -136,8 +136,8 @@ def compiler(switch: str) -> str:
     """What compiles the program for such switches; ours is of the version that closlab is."""
     if switch != "bmv2" or not has_p4c():
         return "closlab"
-    told = subprocess.run([P4C, "--version"], capture_output=True, text=True, check=False).stdout
-    return " ".join((told.strip().splitlines() or [P4C])[-1].split())
+    version = subprocess.run([P4C, "--version"], capture_output=True, text=True, check=False).stdout
+    return " ".join((version.strip().splitlines() or [P4C])[-1].split())
 
 
 def source_in(folder: Path | None) -> Path:

@@ -96,10 +96,10 @@ def _measure_apart() -> Measure:
         subprocess.Popen(words, stdout=pipe, text=True, start_new_session=True) as child,
     ):
         lend_sched_priority(child.pid)
-        told, _ = child.communicate()
+        output, _ = child.communicate()
     if child.returncode:  # it was killed
         return _measure()
-    return Measure(*map(float, told.split()))
+    return Measure(*map(float, output.split()))
 
 
 def _measure() -> Measure:

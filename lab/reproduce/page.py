@@ -32,10 +32,10 @@ def ours(compared: Compared) -> str:
         return ("yes" if compared.holds else "no") + (
             f" ({held} of {len(seeds)} seeds)" if len(seeds) > 1 else ""
         )
-    told = line.kind.text(compared.ours)
+    text = line.kind.text(compared.ours)
     if len(seeds) == 1:
-        return told
-    return f"{told} ({line.kind.text(min(seeds))} to {line.kind.text(max(seeds))})"
+        return text
+    return f"{text} ({line.kind.text(min(seeds))} to {line.kind.text(max(seeds))})"
 
 
 def document(
@@ -67,8 +67,8 @@ def _body(
     if judged.causes:
         yield page.heading(2, "Experiments on what differs")
         yield _table(judged.causes)
-        told = [line for line in judged.causes if line.line.reason]
-        yield page.listing(f"{line.line.what}: {line.line.reason.strip()}" for line in told)
+        causes = [line for line in judged.causes if line.line.reason]
+        yield page.listing(f"{line.line.what}: {line.line.reason.strip()}" for line in causes)
     yield page.heading(2, "What they did")
     yield page.paragraph(paper.theirs.strip())
     yield page.heading(2, "What is done here")
@@ -118,17 +118,17 @@ def _table(lines: Sequence[Compared]) -> str:
 
 def _ratios(lines: Sequence[Compared]) -> Panel | None:
     """Ours over theirs, a bar a line."""
-    told = {line.line.what: line for line in lines if line.ratio is not None}
-    if not told:
+    compared = {line.line.what: line for line in lines if line.ratio is not None}
+    if not compared:
         return None
     spreads = {
         what: Spread.of([each / line.line.published[0] for each in line.by_seed])
-        for what, line in told.items()
+        for what, line in compared.items()
         if len(line.by_seed) > 1
     }
     drawing = bars(
         "Ours over theirs",
-        {what: line.ratio or 0.0 for what, line in told.items()},
+        {what: line.ratio or 0.0 for what, line in compared.items()},
         number,
         spreads,
     )

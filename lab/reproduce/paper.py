@@ -80,10 +80,10 @@ class Line(Section):
     @classmethod
     def _shares(cls, data: object) -> object:
         """Let 10 per cent be written so."""
-        if isinstance(data, dict) and isinstance(told := data.get("within"), str):
-            if not told.endswith("%") or not told[:-1].strip().replace(".", "", 1).isdigit():
-                raise ValueError(f"within: '{told}' is no share; write 10%, or 0.1")
-            return {**data, "within": float(told[:-1]) / 100}
+        if isinstance(data, dict) and isinstance(said := data.get("within"), str):
+            if not said.endswith("%") or not said[:-1].strip().replace(".", "", 1).isdigit():
+                raise ValueError(f"within: '{said}' is no share; write 10%, or 0.1")
+            return {**data, "within": float(said[:-1]) / 100}
         return data
 
     @model_validator(mode="after")
@@ -107,8 +107,8 @@ class Line(Section):
         """The published figure, or the ends of its range; nothing of what was said in words."""
         if self.holds is not None or self.theirs is None:
             return ()
-        told = self.theirs if isinstance(self.theirs, tuple) else (self.theirs,)
-        found = [_number(each, self.unit) for each in told]
+        values = self.theirs if isinstance(self.theirs, tuple) else (self.theirs,)
+        found = [_number(each, self.unit) for each in values]
         return tuple(each for each in found if each is not None) if None not in found else ()
 
     @property
@@ -126,10 +126,10 @@ class Line(Section):
         """What must hold, in words."""
         if self.holds is not None:
             return "holds"
-        told = [f"within {self.within:.0%}"] if self.within is not None else []
-        told += [f"at least {self.kind.text(self.least)}"] if self.least is not None else []
-        told += [f"at most {self.kind.text(self.most)}"] if self.most is not None else []
-        return ", ".join(told) or "only shown"
+        criteria = [f"within {self.within:.0%}"] if self.within is not None else []
+        criteria += [f"at least {self.kind.text(self.least)}"] if self.least is not None else []
+        criteria += [f"at most {self.kind.text(self.most)}"] if self.most is not None else []
+        return ", ".join(criteria) or "only shown"
 
     def judge(self, ours: float) -> bool | None:
         """Whether ours meets the criterion; None where there is none."""
@@ -144,14 +144,14 @@ class Line(Section):
         return all(held)
 
 
-def _number(told: float | str, unit: str) -> float | None:
+def _number(value: float | str, unit: str) -> float | None:
     """A figure; None of words."""
-    if isinstance(told, int | float):
-        return told
+    if isinstance(value, int | float):
+        return value
     if unit not in ("ns", "bytes"):
         return None
     try:
-        return float(TypeAdapter(DurationNs if unit == "ns" else Size).validate_python(told))
+        return float(TypeAdapter(DurationNs if unit == "ns" else Size).validate_python(value))
     except ValidationError:
         return None
 

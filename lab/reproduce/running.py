@@ -157,8 +157,8 @@ def run_job(job: Job) -> str:
         if job.is_expected_to_end and (result.ended or result.flows.failed):
             why = result.ended or f"{result.flows.failed} messages did not arrive"
             return f"it did not come to its end: {why}"
-        told = job.scenario.model_dump(mode="json", exclude_none=True)
-        (job.out / _SCENARIO).write_text(yaml.safe_dump(told, sort_keys=False))
+        content = job.scenario.model_dump(mode="json", exclude_none=True)
+        (job.out / _SCENARIO).write_text(yaml.safe_dump(content, sort_keys=False))
         write_report(job.out)
         (job.out / _INPUTS).write_text(job.inputs + "\n")
     except LabError as error:
@@ -216,8 +216,8 @@ def _tell_all(done: Sequence[Judged], failed: Sequence[str], out: Path) -> None:
         colour = _COLOURS[judged.verdict]
         counted = [line for line in judged.lines if line.holds is not None]
         met = f"{sum(bool(line.holds) for line in counted)} of {len(counted)}"
-        told = f"[{colour}]{judged.verdict.value}[/]"
-        table.add_row(judged.name, judged.paper.source.venue, met, told)
+        verdict = f"[{colour}]{judged.verdict.value}[/]"
+        table.add_row(judged.name, judged.paper.source.venue, met, verdict)
     for name in failed:
         table.add_row(name, "", "", "[red]did not run[/]")
     console = Console()

@@ -75,15 +75,15 @@ def price(
         for switch, count in _found_no_headroom(switches)
         if (why := _choice(experiment, switches, switch))
     }
-    told = []
+    losses = []
     if chosen:
         lost = sum(count for count, _ in chosen.values())
         _, why = max(chosen.values())
-        told.append(f"{packets(lost)} of lossless classes found no headroom: {why}.")
+        losses.append(f"{packets(lost)} of lossless classes found no headroom: {why}.")
     deaf, lost = _deaf(experiment, switches), _discarded(experiment, endpoints)
     if deaf and lost:
-        told.append(f"{packets(lost)} of lossless classes found no room in adapters: {deaf}.")
-    return " ".join(told) or None
+        losses.append(f"{packets(lost)} of lossless classes found no room in adapters: {deaf}.")
+    return " ".join(losses) or None
 
 
 def _discarded(experiment: Experiment, endpoints: Mapping[Node, Mapping[str, int]]) -> int:

@@ -59,8 +59,8 @@ class _Line:
     @classmethod
     def read(cls, line: bytes) -> _Line:
         """From what is written."""
-        told: dict[str, Any] = json.loads(line)
-        counters, registers = told["counters"], told["registers"]
+        record: dict[str, Any] = json.loads(line)
+        counters, registers = record["counters"], record["registers"]
         cells = Reading(
             {
                 name: {int(cell): Traffic(*counted) for cell, counted in found.items()}
@@ -70,13 +70,13 @@ class _Line:
                 name: {int(cell): value for cell, value in found.items()}
                 for name, found in registers.items()
             },
-            told["now_ns"],
-            told["lost"],
+            record["now_ns"],
+            record["lost"],
         )
-        ports = {int(port): tuple(counted) for port, counted in told["ports"].items()}
-        missed = {int(port): frames for port, frames in told["missed"].items()}
-        late = {int(late_ns): often for late_ns, often in told["late"].items()}
-        return cls(told["at_ns"], told["switch"], ports, cells, missed, late)
+        ports = {int(port): tuple(counted) for port, counted in record["ports"].items()}
+        missed = {int(port): frames for port, frames in record["missed"].items()}
+        late = {int(late_ns): often for late_ns, often in record["late"].items()}
+        return cls(record["at_ns"], record["switch"], ports, cells, missed, late)
 
     @property
     def dropped(self) -> int:
@@ -195,14 +195,16 @@ class Watch:
                 if note.time_ns <= 0:
                     began[note.link] = note
                     continue
-                told = _since(note, began.get(note.link))
+                since_begun = _since(note, began.get(note.link))
                 before = latest.get(note.link)
-                if before is not None and told.paused_ns < before.paused_ns:
-                    told = told._replace(paused_ns=before.paused_ns)  # of a pause since its `now`
-                latest[note.link] = told
-                is_news = before is None or told[3:] != before[3:] or told.queue_bytes
+                if before is not None and since_begun.paused_ns < before.paused_ns:
+                    since_begun = since_begun._replace(
+                        paused_ns=before.paused_ns
+                    )  # of a pause since its `now`
+                latest[note.link] = since_begun
+                is_news = before is None or since_begun[3:] != before[3:] or since_begun.queue_bytes
                 if is_news and number // len(self.fabric.switches) % stride == 0:
-                    kept.append(told)
+                    kept.append(since_begun)
         return tuple(kept)
 
     def stocks(
@@ -221,15 +223,15 @@ class Watch:
 
     def _stocks(self, line: _Line, at_ns: int, lossless: Collection[int]) -> list[Stock]:
         """What the classes of a switch held that held anything."""
-        told = line.cells.registers
-        pool = told.get(_POOL_USED, {}).get(0, 0)
+        registers = line.cells.registers
+        pool = registers.get(_POOL_USED, {}).get(0, 0)
         switch, links = self._links[line.switch]
         found = []
         for priority in PRIORITIES:
             cells = {port: queue_index(port, priority) for port in links}
 
             def of(name: str, cells: dict[int, int] = cells) -> dict[int, int]:
-                values = told.get(name, {})
+                values = registers.get(name, {})
                 return {port: values.get(cell, 0) for port, cell in cells.items()}
 
             used, held = of(_IN_USED), of(_IN_HEADROOM)

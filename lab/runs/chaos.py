@@ -499,11 +499,11 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
         ended = _heard(words, json.dumps(asked), os.environ | jumping(drawn.clock), most_s)
         if ended is None:
             return Ending("hung", (f"it did not end within {most_s:.0f} s",))
-        told = folder / _TOLD
-        if not told.exists():
+        record = folder / _TOLD
+        if not record.exists():
             code, last = ended
             return Ending("broke off", (f"it ended with {code}: {last}",))
-        how, complaints = json.loads(told.read_text())
+        how, complaints = json.loads(record.read_text())
         return Ending(how, tuple(complaints))
 
 

@@ -114,13 +114,13 @@ def _follow(
                 line = events.next()
                 if line is None:
                     return failure, until is not None
-                told = json.loads(line) if line else {}
-                if "error" in told:
-                    failure = _read_error(told["error"])
-                if "lab" in told:
-                    found(told["lab"])
+                event = json.loads(line) if line else {}
+                if "error" in event:
+                    failure = _read_error(event["error"])
+                if "lab" in event:
+                    found(event["lab"])
                 if until is None:
-                    hear(Progress(*told["progress"]) if "progress" in told else None)
+                    hear(Progress(*event["progress"]) if "progress" in event else None)
                 elif time.monotonic() > until:
                     raise RunError("the run was interrupted, did not end, and was killed")
             except KeyboardInterrupt:
@@ -155,8 +155,8 @@ def _signal(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(child.pid, number)
 
 
-def _read_error(told: dict[str, Any]) -> LabError:
-    return getattr(errors, told["kind"], LabError)(told["message"], told["cure"])
+def _read_error(event: dict[str, Any]) -> LabError:
+    return getattr(errors, event["kind"], LabError)(event["message"], event["cure"])
 
 
 # --- the child's side ----------------------------------------------------------------------------

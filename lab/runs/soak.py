@@ -218,10 +218,10 @@ def _calm_jct_ns(rounds: Iterable[Round]) -> tuple[float, float] | None:
     """How long one took at the start and at the end, of those that tell: without faults, and to be
     believed; None if there are none.
     """
-    told = [one.jct_ns for one in rounds if not one.faults and one.jct_ns and one.is_believed]
-    if not told:
+    durations = [one.jct_ns for one in rounds if not one.faults and one.jct_ns and one.is_believed]
+    if not durations:
         return None
-    first, last = _ends(told)
+    first, last = _ends(durations)
     return median(first), median(last)
 
 

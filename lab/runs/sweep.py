@@ -218,10 +218,10 @@ def sweep(
 
 def _command(name: str, changes: Sequence[str], varied: Sequence[str], engine: str) -> str:
     """What makes a sweep again."""
-    told = () if engine == "sim" else ("--engine", engine)
+    engine_words = () if engine == "sim" else ("--engine", engine)
     options = [("--set", change) for change in changes] + [("--vary", vary) for vary in varied]
     return shlex.join(
-        ("closlab", "sweep", name, *told, *(word for pair in options for word in pair))
+        ("closlab", "sweep", name, *engine_words, *(word for pair in options for word in pair))
     )
 
 
@@ -314,13 +314,13 @@ def _shown(sweep: Sweep, width: int) -> Table:
         width -= max(len(key), *(len(run.values[at]) for run in sweep.runs)) + _BORDER
     shown = []
     for figure in sweep.main:
-        told = [figure.read(run.figures.get(figure.key)) for run in sweep.runs]
-        needs = max(map(len, (*told, *figure.name.split())))
+        values = [figure.read(run.figures.get(figure.key)) for run in sweep.runs]
+        needs = max(map(len, (*values, *figure.name.split())))
         width -= needs + _BORDER
         if width < _BORDER:
             break
         table.add_column(figure.name, justify="right", min_width=needs)
-        shown.append(told)
+        shown.append(values)
     for run, figures in zip(sweep.runs, zip(*shown, strict=True), strict=True):
         table.add_row(*run.values, *figures)
     return table

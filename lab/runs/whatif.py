@@ -202,10 +202,10 @@ def others(experiment: Experiment, timeline: Timeline, mine: Collection[int]) ->
 def joined(parts: Sequence[Removal]) -> Removal:
     """Several sets of messages as one, told by their names."""
     names = [name for part in parts for name in part.root.keys]
-    told = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
+    few = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
     root = Root(
         kind="messages",
-        what=f"{'messages' if len(told) > 1 else 'the message'} {listed(told)}",
+        what=f"{'messages' if len(few) > 1 else 'the message'} {listed(few)}",
         keys=tuple(names),
         begins_ns=min(part.root.begins_ns for part in parts),
     )

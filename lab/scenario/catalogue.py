@@ -192,8 +192,8 @@ def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
 
     def cables(switch: Node) -> frozenset[tuple[tuple[LinkSpec, float], int]]:
         site = SwitchSite(fabric, switch, settings)
-        told = Counter((site.link(port), site.share_back(port)) for port in site.ports)
-        return frozenset(told.items())
+        cables = Counter((site.link(port), site.share_back(port)) for port in site.ports)
+        return frozenset(cables.items())
 
     unlike = {(switch.kind, cables(switch)): switch for switch in fabric.switches}
     for switch in unlike.values():  # those of a kind differ in their cables alone

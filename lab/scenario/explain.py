@@ -46,9 +46,9 @@ def explain(asked: str | None) -> str:
             f"a scenario has no key '{asked}'" + (hint or nearest_key(asked, [*names, *kinds])),
             "closlab explain, without a key, lists the sections.",
         )
-    told = [glossary.told(word)] if word else []
-    told += [_kind(section, kind, keys)] if is_kind else []
-    return "\n\n".join([*told, *(_one(key, keys) for key in found)])
+    parts = [glossary.told(word)] if word else []
+    parts += [_kind(section, kind, keys)] if is_kind else []
+    return "\n\n".join([*parts, *(_one(key, keys) for key in found)])
 
 
 def _without_numbers(asked: str) -> str:

@@ -365,11 +365,11 @@ def _replans(
     drained: frozenset[str] = frozenset()
     slowed: dict[str, float] = {}
     rates: dict[str, float] = {}
-    told = (
+    replans = (
         *(*_repairs(scenario, fabric, turns), *_weighings(scenario, paces)),
         *(*_lossy(scenario), *_emptied(scenario), *_drains(scenario, fabric)),
     )
-    for at_ns, news in groupby(sorted(told, key=_by_time), key=_by_time):
+    for at_ns, news in groupby(sorted(replans, key=_by_time), key=_by_time):
         before = dead, drained, dict(slowed), dict(rates)
         together = list(news)
         for each in together:

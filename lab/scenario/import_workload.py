@@ -167,12 +167,12 @@ def _workload(path: Path, extras: dict[str, Any]) -> _Part:
     named = {key: files[0] if path.is_dir() else path}
     if groups := extras.get("groups"):
         named["groups"] = Path(groups)
-    told, remarks = _told(kind, ranks, schedule), spec.remarks()
+    lines, remarks = _told(kind, ranks, schedule), spec.remarks()
     if not any(src != dst for src, dst in zip(schedule.src, schedule.dst, strict=True)):
         nothing = "nothing in it goes from one rank to another, and so over no fabric"
         raise TraceError(f"{path} comes to no message", "; ".join(remarks) or nothing)
     files = list(dict.fromkeys([*files, *named.values()]))
-    return _Part(section, files, named, [*told, *remarks], ranks, WHAT[kind])
+    return _Part(section, files, named, [*lines, *remarks], ranks, WHAT[kind])
 
 
 def _told(kind: str, ranks: int, plan: Schedule) -> list[str]:
@@ -183,13 +183,13 @@ def _told(kind: str, ranks: int, plan: Schedule) -> list[str]:
         (sum(plan.delay_ns[at] for at in plan.starts(rank) if plan.src[at] == plan.dst[at]))
         for rank in range(plan.ranks)
     )
-    told = [f"{WHAT[kind]}: {ranks} ranks, {len(messages):,} messages, {size(sent)}"]
+    lines = [f"{WHAT[kind]}: {ranks} ranks, {len(messages):,} messages, {size(sent)}"]
     if names:
         ops = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
-        told.append(f"collectives: {ops}")
+        lines.append(f"collectives: {ops}")
     if busiest:
-        told.append(f"a rank computes for up to {duration(busiest)}")
-    return told
+        lines.append(f"a rank computes for up to {duration(busiest)}")
+    return lines
 
 
 def _fabric(path: Path, *, is_sure: bool = True) -> _Part | None:
@@ -204,13 +204,13 @@ def _fabric(path: Path, *, is_sure: bool = True) -> _Part | None:
     except TopologyError as error:
         raise ScenarioError(str(error)) from None
     what = fabrics.WHAT[kind]
-    told = [f"{what}: {_counted(imported)}"]
+    lines = [f"{what}: {_counted(imported)}"]
     if beside:
-        told.append(f"described beside it: {', '.join(file.name for file in beside)}")
-    told += notes
+        lines.append(f"described beside it: {', '.join(file.name for file in beside)}")
+    lines += notes
     section = {"kind": "file"}
     hosts = len(imported.fabric.hosts)
-    return _Part(section, [path, *beside], {"path": path}, told, hosts, what)
+    return _Part(section, [path, *beside], {"path": path}, lines, hosts, what)
 
 
 def _counted(imported: Imported) -> str:
@@ -220,11 +220,11 @@ def _counted(imported: Imported) -> str:
         (kinds.count(kind), kind.name.lower())
         for kind in (NodeKind.LEAF, NodeKind.SPINE, NodeKind.CORE)
     )
-    told = [_several(len(fabric.hosts), "host")]
-    told += [_several(count, name) for count, name in tiers if count]
+    counts = [_several(len(fabric.hosts), "host")]
+    counts += [_several(count, name) for count, name in tiers if count]
     rates = Counter(link.speed.rate_bps for link in fabric.links if link.speed.rate_bps)
     at = ", ".join(f"{count:,} at {bps / 10**9:,g} Gb/s" for bps, count in sorted(rates.items()))
-    return ", ".join([*told, _several(len(fabric.links), "cable") + (f" ({at})" if at else "")])
+    return ", ".join([*counts, _several(len(fabric.links), "cable") + (f" ({at})" if at else "")])
 
 
 def _several(count: int, name: str) -> str:

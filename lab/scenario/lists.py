@@ -66,7 +66,7 @@ def _of_leaves(
 ) -> Iterator[SegmentList]:
     settings = controller_settings(scenario, fabric)
     tenants = dict(enumerate(scenario.tenants, 1))
-    for leaf in dict.fromkeys(fabric.node(told.leaf) for told in settings.steering):
+    for leaf in dict.fromkeys(fabric.node(steering.leaf) for steering in settings.steering):
         then = [
             _first_of_each(
                 policies_of(fabric, leaf, replace(settings, drained=now.drained), now.dead)

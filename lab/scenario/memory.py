@@ -43,12 +43,12 @@ class Memory:
 
     def threshold(self, priority: int, held: float) -> float:
         """What a queue of a class may hold while so much of the pool is taken: p4src/buffer.p4."""
-        told, free = self.buffer, max(0.0, self.pool - held)
-        alpha, most, reserved = told.alpha, told.static, told.reserved
+        share, free = self.buffer, max(0.0, self.pool - held)
+        alpha, most, reserved = share.alpha, share.static, share.reserved
         if priority not in self.lossless:
-            alpha = told.alpha if told.lossy_alpha is None else told.lossy_alpha
-            most = told.static if told.lossy_static is None else told.lossy_static
-            reserved = told.lossy_reserved
+            alpha = share.alpha if share.lossy_alpha is None else share.lossy_alpha
+            most = share.static if share.lossy_static is None else share.lossy_static
+            reserved = share.lossy_reserved
         return reserved + min(free, alpha * free if most is None else most)
 
     def resumes_at(self, held: float) -> float:

@@ -487,9 +487,9 @@ def remarks(scenario: Scenario) -> list[str]:
     """What one should know before it runs, in sentences: what is in vain, or renamed."""
     said = []
     if renamed := scenario.topology.renamed():
-        told = [f"{theirs} is {ours}" for theirs, ours in renamed.items()]
-        more = [f"and {len(told) - _MOST_TOLD:,} more"] if len(told) > _MOST_TOLD else []
-        names = ", ".join([*told[:_MOST_TOLD], *more])
+        renames = [f"{theirs} is {ours}" for theirs, ours in renamed.items()]
+        more = [f"and {len(renames) - _MOST_TOLD:,} more"] if len(renames) > _MOST_TOLD else []
+        names = ", ".join([*renames[:_MOST_TOLD], *more])
         said.append(f"nodes bear the lab's names here: {names}.")
     if scenario.transport.control.hears_marks and not scenario.ecn.enabled:
         said.append(

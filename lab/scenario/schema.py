@@ -68,9 +68,9 @@ def schema() -> dict[str, Any]:
             own = model.model_json_schema(by_alias=True, schema_generator=_Generator)
             defined |= own.pop("$defs", {})
             defined[f"{section}.{kind}"] = own
-        told = made["properties"][section].get("description", "")
+        text = made["properties"][section].get("description", "")
         made["properties"][section] = {"$ref": f"#/$defs/{section}"}
-        defined[section] = {"description": told, **_of_kinds(section, [*kinds])}
+        defined[section] = {"description": text, **_of_kinds(section, [*kinds])}
     defined["traffic.mix"]["properties"]["parts"]["items"] = {"$ref": "#/$defs/traffic"}
     return {"$schema": _DRAFT, **_tidy({**made, "title": "A scenario of closlab"}),
             "$defs": _tidy(defined)}  # fmt: skip

@@ -142,10 +142,10 @@ class Planes(_Kind):
 
     @field_validator("planes")
     @classmethod
-    def _is_power_of_two(cls, told: int) -> int:
-        if told < 1 or told & (told - 1):
+    def _is_power_of_two(cls, value: int) -> int:
+        if value < 1 or value & (value - 1):
             raise ValueError("the ways of a connection are shared out evenly: 1, 2, 4 or 8 planes")
-        return told
+        return value
 
     def build(self) -> Fabric:
         """The fabric this describes."""

@@ -118,10 +118,10 @@ def _rules(scenario: Scenario, fabric: Fabric) -> tuple[Rule, ...]:
             by_plane[fabric.plane_of(leaf)][host.name] = str(ip_network(address))
     rules = []
     for rule in scenario.access:
-        ends = {end: told for end in ("src", "dst") if (told := getattr(rule, end)) is not None}
+        ends = {end: end_of for end in ("src", "dst") if (end_of := getattr(rule, end)) is not None}
         for addresses in by_plane:
             if all(host in addresses for host in rule.hosts):
-                found = {end: addresses.get(told, told) for end, told in ends.items()}
+                found = {end: addresses.get(end_of, end_of) for end, end_of in ends.items()}
                 rules.append(rule.but(**found))
     return tuple(dict.fromkeys(rules))
 
@@ -153,8 +153,8 @@ def _steering(scenario: Scenario, fabric: Fabric) -> tuple[Steering, ...]:
 
 def _most_carrier_bytes(scenario: Scenario, fabric: Fabric) -> int:
     """What the longest list adds to a packet."""
-    told = (len(way) + 2 for policy in scenario.segments.policies for way in policy.via)
-    return overhead(max(fabric.longest_way, *told, 1))
+    sizes = (len(way) + 2 for policy in scenario.segments.policies for way in policy.via)
+    return overhead(max(fabric.longest_way, *sizes, 1))
 
 
 def lossless_classes(scenario: Scenario) -> ClassSet:
@@ -171,22 +171,22 @@ def acks_may_be_lost(scenario: Scenario) -> bool:
 
 def _check_classes(scenario: Scenario) -> None:
     """What is cut, or dropped early, may not be lossless, and tells itself from others."""
-    told = scenario.trim
+    trim = scenario.trim
     paused = lossless_classes(scenario)
-    for priority in (*told.cut, told.priority) if told.enabled else ():
+    for priority in (*trim.cut, trim.priority) if trim.enabled else ():
         if priority in paused:
             raise SettingsError(
                 f"trim: class {priority} is paused, or has credits, before it loses anything, and "
                 "is never cut; set pfc.enabled=false and link.cbfc=false, or take it out of "
                 "pfc.priorities"
             )
-    if told.priority in told.cut:
+    if trim.priority in trim.cut:
         raise SettingsError(
-            f"trim.priority: class {told.priority} is cut itself; what was cut goes on in another"
+            f"trim.priority: class {trim.priority} is cut itself; what was cut goes on in another"
         )
     taken = scenario.classes.by_dscp
-    for key, dscp in (("dscp", told.dscp), ("last_hop_dscp", told.last_hop_dscp)):
-        if told.enabled and taken.get(dscp, told.priority) != told.priority:
+    for key, dscp in (("dscp", trim.dscp), ("last_hop_dscp", trim.last_hop_dscp)):
+        if trim.enabled and taken.get(dscp, trim.priority) != trim.priority:
             raise SettingsError(
                 f"trim.{key}: DSCP {dscp} is that of class {taken[dscp]}; take one that leads "
                 "nowhere yet"
@@ -301,8 +301,8 @@ def _slows_up(fault: Fault, host: str) -> bool:
 
 def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
     """How an adapter takes what comes, where that is slower than its link."""
-    told = scenario.transport.receive_gbps
-    gbps = told.get(host) if isinstance(told, dict) else told
+    rate_gbps = scenario.transport.receive_gbps
+    gbps = rate_gbps.get(host) if isinstance(rate_gbps, dict) else rate_gbps
     if gbps is None:
         return {}
     xoff = scenario.transport.receive_buffer

@@ -101,8 +101,8 @@ class TransportSettings(Section):
     def _check(self) -> TransportSettings:
         users = CONTROLS[self.cc].users
         if self.kind not in users:
-            told = " or ".join(kind for kind in TransportKind if kind in users)
-            raise ValueError(f"{self.cc} is for transport.kind={told}: set that, or none")
+            kinds = " or ".join(kind for kind in TransportKind if kind in users)
+            raise ValueError(f"{self.cc} is for transport.kind={kinds}: set that, or none")
         if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
             raise ValueError(
                 f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "

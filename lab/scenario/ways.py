@@ -64,12 +64,12 @@ class Ways:
             return known[way.path]
 
         found: Denials = {}
-        told: dict[tuple[Node, Node], frozenset[int]] = {}
+        denied: dict[tuple[Node, Node], frozenset[int]] = {}
         for ends, pair in pairs.items():
-            if pair not in told:
+            if pair not in denied:
                 bad = [badness(way) for way in self.between(*pair)]
-                told[pair] = frozenset(n for n, each in enumerate(bad) if each > min(bad))
-            found[ends] = told[pair]
+                denied[pair] = frozenset(n for n, each in enumerate(bad) if each > min(bad))
+            found[ends] = denied[pair]
         return found
 
     def _planes(self, here: Node, there: Node) -> list[tuple[Listed, ...]]:

@@ -532,8 +532,8 @@ def emit_action(unit: Unit, index: int) -> str:
     action = unit.program.actions[index]
     name = unit.actions[index]
     params = tuple(zip(unit.params[index], (p.width for p in action.params), strict=True))
-    told = trace_call(action.name, params)
-    text = emit_function(unit, index, action.body, params, (name, f"do_{name}", told))
+    call = trace_call(action.name, params)
+    text = emit_function(unit, index, action.body, params, (name, f"do_{name}", call))
     return said_as(action.name, name) + text
 
 

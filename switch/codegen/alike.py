@@ -96,14 +96,14 @@ def _shape(
 ) -> object:
     """What has to be the same; what need not is added to ``leaves``, in order."""
     own = {f.name for f in temporaries}
-    told: list[str] = []
+    shape: list[str] = []
 
     def see(e: _Leaf, is_free: bool) -> Expr:
         if isinstance(e, bmv2.FieldRef) and e.header == SCALARS and e.field in own:
-            if e.field not in told:
-                told.append(e.field)
+            if e.field not in shape:
+                shape.append(e.field)
             field = program.field_of(e)
-            return bmv2.FieldRef(f"own {told.index(e.field)}", f"{field.width} {field.is_signed}")
+            return bmv2.FieldRef(f"own {shape.index(e.field)}", f"{field.width} {field.is_signed}")
         if not is_free or not _may_differ(program, e):
             return e
         leaves.append(e)

@@ -109,8 +109,8 @@ def actions(unit: Unit) -> dict[str, list[str]]:
     for index in unit.program.used_actions:
         family = unit.families.get(index)
         body = unit.program.actions[family.first if family else index].body
-        told = next((step.source.file for step in body if step.source), file)
-        file = re.sub(r"\W+", "_", told.rpartition("/")[2].removesuffix(".p4")) or file
+        source = next((step.source.file for step in body if step.source), file)
+        file = re.sub(r"\W+", "_", source.rpartition("/")[2].removesuffix(".p4")) or file
         of_file.setdefault(f"actions-{file}.c", []).append(index)
     return {name: emit_actions(unit, indices) for name, indices in of_file.items()}
 

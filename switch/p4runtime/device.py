@@ -308,11 +308,11 @@ class Device:
         running = self._committed
         if running is None:
             return
-        told = [(s, self._scope(s.role, running)) for s in self.arbiter.primaries()]
+        primaries = [(s, self._scope(s.role, running)) for s in self.arbiter.primaries()]
         header = running.pipeline.symbols.packet_in_id
         for kind, group in groupby(events, type):
             for message in self._messages(kind, list(group)):
-                for stream, scope in told:
+                for stream, scope in primaries:
                     part = scope.part_of(message, header)
                     if part is not None:
                         stream.send(part)

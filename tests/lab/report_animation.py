@@ -25,7 +25,7 @@ def main(path: Path) -> None:
         page = closlab.run("pfc-storm", out=folder).report()
         tab = chromium.open(page.as_uri(), _WIDE, _HIGH)
         tab.until("!!document.querySelector('.steps:not([hidden])')")
-        tab.js("document.querySelector('.steps [aria-pressed]').click()")
+        tab.js("document.querySelector('.steps button:last-child').click()")
         frames = []
         while True:
             time.sleep(_SETTLES_S)

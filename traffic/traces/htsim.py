@@ -96,9 +96,9 @@ def read(path: Path, endless: int | None = None) -> Graph:
             seen = [deeds[number] for number in trigger.sent]
             seen += [arrivals[number] for number in trigger.received]
             seen = seen[: trigger.fires_after]
-            told = _tell(graph, seen, {flows[number].src for number in trigger.starts})
+            starts = _tell(graph, seen, {flows[number].src for number in trigger.starts})
             for number in trigger.starts:
-                begin(number, told[flows[number].src])
+                begin(number, starts[flows[number].src])
     return graph
 
 
@@ -114,11 +114,11 @@ def _tell(graph: Graph, seen: list[int], who: set[int]) -> dict[int, list[int]]:
     for host, deeds in by_host.items():
         graph.send(host, middle, _TELLING_BYTES, tag=_TAG, after=deeds)
         heard.append(graph.receive(middle, host, tag=_TAG))
-    told = {middle: heard}
+    starts = {middle: heard}
     for host in sorted(who - {middle}):
         graph.send(middle, host, _TELLING_BYTES, tag=_TAG, after=heard)
-        told[host] = [graph.receive(host, middle, tag=_TAG)]
-    return told
+        starts[host] = [graph.receive(host, middle, tag=_TAG)]
+    return starts
 
 
 def _parse(path: Path, endless: int | None) -> tuple[int, list[_Flow], dict[int, _Trigger]]:

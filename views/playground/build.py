@@ -111,8 +111,8 @@ def _copied(of: Path, files: Iterable[str], to: Path) -> None:
 def _of_reports() -> Iterator[str]:
     """The scripts of reports and replays, which are shown in the page: no other runs there."""
     for script in (SCRIPT, TRACES, *alone.scripts()):
-        told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        yield f"'sha256-{told}'"
+        hash_ = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        yield f"'sha256-{hash_}'"
 
 
 def _lay_out(stage: Path) -> None:

@@ -40,24 +40,24 @@ def needs_file(run: KeptRun) -> bool:
 def made_from(run: KeptRun) -> str:
     """Which closlab and which program, and when."""
     result, provenance = run.result, run.result.provenance
-    told = ["the simulator" if result.engine == "sim" else "Mininet"]
+    parts = ["the simulator" if result.engine == "sim" else "Mininet"]
     if result.switch != "soft":
-        told.append(f"switches {result.switch}")
-    told.append(f"seed {result.seed}")
-    told.append(f"P4 program {provenance.get('p4_sha256', '')[:12]}")
+        parts.append(f"switches {result.switch}")
+    parts.append(f"seed {result.seed}")
+    parts.append(f"P4 program {provenance.get('p4_sha256', '')[:12]}")
     if provenance.get("compiler", "closlab") != "closlab":
-        told.append(f"compiled by {provenance['compiler']}")
-    return f"{closlab_of(provenance)}: {', '.join(told)}"
+        parts.append(f"compiled by {provenance['compiler']}")
+    return f"{closlab_of(provenance)}: {', '.join(parts)}"
 
 
 def closlab_of(provenance: Mapping[str, str]) -> str:
     """Which closlab, and when."""
-    told = [f"closlab {provenance.get('version', '')}".strip()]
+    parts = [f"closlab {provenance.get('version', '')}".strip()]
     if provenance.get("commit"):
-        told.append(f"commit {provenance['commit']}")
+        parts.append(f"commit {provenance['commit']}")
     if "date" in provenance:
-        told.append(provenance["date"].replace("T", " ").replace("Z", " UTC"))
-    return ", ".join(told)
+        parts.append(provenance["date"].replace("T", " ").replace("Z", " UTC"))
+    return ", ".join(parts)
 
 
 def _changes(own: Scenario) -> list[str] | None:

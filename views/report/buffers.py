@@ -71,9 +71,9 @@ def buffer(
     time = linear(end_ns, _LEFT, _RIGHT)
     top = 6.0
     bottom = top + _HEIGHT * len(strips)
-    told = "; ".join(f"{strip.name}: {strip.detail}" for strip in strips)
+    summary = "; ".join(f"{strip.name}: {strip.detail}" for strip in strips)
     drawing = Drawing(
-        bottom + _AXIS + 4, f"The buffer of {name} over {duration(run.end_ns)}. {told}."
+        bottom + _AXIS + 4, f"The buffer of {name} over {duration(run.end_ns)}. {summary}."
     )
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     for row, strip in enumerate(strips):

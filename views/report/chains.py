@@ -70,9 +70,9 @@ def phases(run: KeptRun) -> list[tuple[str, Chain]]:
         last = max(flows, key=lambda flow: (_end_ns(flow), flow.slowdown or 0.0))
         lasted = _end_ns(last) - begin
         name = f"{what}, step {step}"
-        told = of_message(run, last)
-        said = f"{name}, lasted {duration(lasted)}, and its last message was this: {told.said}"
-        found.append((name, Chain(f"{said[0].upper()}{said[1:]}", told.links)))
+        chain = of_message(run, last)
+        said = f"{name}, lasted {duration(lasted)}, and its last message was this: {chain.said}"
+        found.append((name, Chain(f"{said[0].upper()}{said[1:]}", chain.links)))
     return found
 
 
@@ -82,9 +82,9 @@ def jobs(run: KeptRun) -> dict[str, Chain]:
     found = run.result.cluster
     if found is None:
         return {}
-    told = dict.fromkeys([found.longest_queued.name, *(job.name for job in found.slowest)])
+    names = dict.fromkeys([found.longest_queued.name, *(job.name for job in found.slowest)])
     by_name = {job.name: job for job in found.jobs}
-    return {name: _job(run, by_name[name]) for name in [*told][:_MOST_JOBS]}
+    return {name: _job(run, by_name[name]) for name in [*names][:_MOST_JOBS]}
 
 
 def _job(run: KeptRun, job: JobOfCluster) -> Chain:

@@ -74,8 +74,8 @@ def lines(
         else linear(high, _LEFT, _RIGHT)
     )
     found = [value for points in series.values() for value in points.values()]
-    told = [each for points in (spreads or {}).values() for each in points.values()]
-    found += [max(each.most, each.mean + each.within) for each in told]
+    spreads_drawn = [each for points in (spreads or {}).values() for each in points.values()]
+    found += [max(each.most, each.mean + each.within) for each in spreads_drawn]
     most = round_above(top or max(found) or 1.0, Y_TICKS)
     up = Scale(0, most, _TOP + _HEIGHT, _TOP)
     drawing = Drawing(_TOP + _HEIGHT + _AXIS + 4, title)
@@ -96,13 +96,15 @@ def lines(
     end = _TOP + _HEIGHT + _AXIS + FONT + 6
     if len(legend) > 1 or legend[0][2] != y[0]:
         end = drawing.legend(end, legend) + FONT + 4
-    drawing.height = _key(drawing, end, told) - FONT + 2
+    drawing.height = _key(drawing, end, spreads_drawn) - FONT + 2
     return drawing
 
 
-def _key(drawing: Drawing, y: float, told: Sequence[Spread], *, has_points: bool = True) -> float:
+def _key(
+    drawing: Drawing, y: float, spreads: Sequence[Spread], *, has_points: bool = True
+) -> float:
     """What points and bars mean where several measurements stand behind them; where that ends."""
-    if not any(each.most > each.least for each in told):
+    if not any(each.most > each.least for each in spreads):
         return y
     entries = ["least to most of all seeds", "where the mean is, by 95 % of chance"]
     x = 0.0
@@ -133,7 +135,7 @@ def _whisker(drawing: Drawing, x: float, up: Scale, spread: Spread, colour: str)
 def bars(
     title: str,
     values: Mapping[str, float],
-    told: Callable[[float], str],
+    label_of: Callable[[float], str],
     spreads: Mapping[str, Spread] | None = None,
     across: tuple[str, Sequence[Unit]] | None = None,
 ) -> Drawing:
@@ -142,14 +144,14 @@ def bars(
     drawing = Drawing(len(values) * _ROW + 6, title)
     left = 1.1 * max(width_of(name) for name in values) + 12  # on a phone letters are larger
     most = max([*values.values(), *(each.most for each in (spreads or {}).values())]) or 1
-    room = WIDTH - left - max(width_of(told(value)) for value in values.values()) - 10
+    room = WIDTH - left - max(width_of(label_of(value)) for value in values.values()) - 10
     for row, (name, value) in enumerate(values.items()):
         y = row * _ROW + 4
         drawing.text(0, y + 12, name, fill=INK)
         drawing.rect(left, y, max(1.0, room * value / most), _ROW - 7, fill=SERIES[0])
         spread = (spreads or {}).get(name)
         end = left + room * max(value, spread.most if spread else 0) / most
-        drawing.text(end + 6, y + 12, told(value), class_="strong")
+        drawing.text(end + 6, y + 12, label_of(value), class_="strong")
         if spread and spread.most > spread.least:
             middle = y + (_ROW - 7) / 2
             ends = (left + room * each / most for each in (spread.least, spread.most))

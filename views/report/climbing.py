@@ -60,8 +60,8 @@ class Zoom:
 
 def _first(run: KeptRun) -> PauseNote | None:
     """The first frame that told anyone to stand still."""
-    told = (note for note in run.pauses if note.what == "xoff")
-    return min(told, key=lambda note: (note.time_ns, note.link), default=None)
+    xoffs = (note for note in run.pauses if note.what == "xoff")
+    return min(xoffs, key=lambda note: (note.time_ns, note.link), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,11 +155,11 @@ def _waiting(found: ClusterResult) -> list[tuple[int, int]]:
     """How many jobs have arrived and have not begun, from when on."""
     changes = [(job.arrived_ns, 1) for job in found.jobs]
     changes += [(job.started_ns, -1) for job in found.jobs if job.started_ns is not None]
-    count, told = 0, []
+    count, lines = 0, []
     for at_ns, change in sorted(changes):
         count += change
-        told.append((at_ns, count))
-    return told
+        lines.append((at_ns, count))
+    return lines
 
 
 def _steps(

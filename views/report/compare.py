@@ -219,8 +219,8 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     ]
     paper = LANDSCAPE if _is_wide(comparison) else PORTRAIT
     heights = [_on_paper(row, paper) for row in shown]
-    told = (*abouts, said, *(" ".join(row) for row in told_of))
-    above = _HEAD + sum(map(paper.text, told)) + _ROW * len(rows)
+    texts = (*abouts, said, *(" ".join(row) for row in told_of))
+    above = _HEAD + sum(map(paper.text, texts)) + _ROW * len(rows)
     for at in order(heights, paper, above % paper.height, 1):
         row = shown[at]
         caption = next(panel.caption for panel in row if panel.drawing)

@@ -79,8 +79,8 @@ def since_shipped(run: KeptRun) -> str:
     if shipped.about != own.about:
         return ""
     now = flat(own)
-    told = [key for key in changed_keys(shipped, own) if not key.startswith(_BESIDE_THE_POINT)]
-    return ", ".join(f"{key}={written(now.get(key))}" for key in told)
+    keys = [key for key in changed_keys(shipped, own) if not key.startswith(_BESIDE_THE_POINT)]
+    return ", ".join(f"{key}={written(now.get(key))}" for key in keys)
 
 
 def changed_keys(shipped: Scenario, own: Scenario) -> list[str]:

@@ -190,8 +190,8 @@ def _check_names(path: Path, result: Result) -> None:
     except TopologyError as error:
         raise unreadable(path, f"scenario.topology: {error}") from None
     links, switches = _directions(fabric), _switches(fabric)
-    told = {use.name for use in result.links}
-    _refuse_strangers(path, {*told, *result.pfc.by_link, *result.pfc.storms}, links)
+    names = {use.name for use in result.links}
+    _refuse_strangers(path, {*names, *result.pfc.by_link, *result.pfc.storms}, links)
     faults, scenario = result.scenario.faults, result.scenario
     hosts, cables = {host.name for host in fabric.hosts}, {link.name for link in fabric.links}
     _refuse_strangers(path, {each.link for each in faults if each.link}, cables)
@@ -200,7 +200,7 @@ def _check_names(path: Path, result: Result) -> None:
     tenants = {host for each in scenario.tenants.values() for host in each}
     _refuse_strangers(path, tenants | {each.host for each in faults if each.host}, hosts)
     _refuse_strangers(path, result.drops.by_switch, switches)
-    if missing := sorted(links - told):
+    if missing := sorted(links - names):
         raise unreadable(path, f"it does not tell of {missing[0]}")
 
 

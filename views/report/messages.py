@@ -135,8 +135,8 @@ def _chosen(
         return list(busy), []
     how_slow: dict[str, tuple[float, int]] = dict.fromkeys(busy, (0.0, 0))
     for flow in run.flows:
-        told = flow.slowdown or 0.0, flow.fct_ns or 0
-        how_slow[flow.src] = max(how_slow.get(flow.src, told), told)
+        order = flow.slowdown or 0.0, flow.fct_ns or 0
+        how_slow[flow.src] = max(how_slow.get(flow.src, order), order)
     for work in run.work:
         how_slow[work.host] = max(how_slow[work.host], (0.0, work.end_ns - work.start_ns))
     by_leaf: dict[str, list[str]] = {}

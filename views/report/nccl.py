@@ -129,8 +129,8 @@ def _float(value: float, width: int) -> str:
     """As many digits as there is room for, at most two behind the point."""
     whole = len(str(int(value))) if value >= 1 else 1
     digits = 2 if whole < width - 2 else 1 if whole < width - 1 else 0
-    told = f"{value:.{digits}f}"
-    return told if len(told) <= width else f"{value:.0e}"
+    text = f"{value:.{digits}f}"
+    return text if len(text) <= width else f"{value:.0e}"
 
 
 def content(rows: Sequence[Row], runs: Sequence[KeptRun]) -> dict[str, Any]:

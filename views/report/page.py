@@ -247,11 +247,11 @@ _MOMENTS = (
 )
 
 
-def moved(drawing: str, told: str) -> str:
+def moved(drawing: str, caption: str) -> str:
     """A drawing, with what moves it through the moments of its run if there is something."""
-    if not told:
+    if not caption:
         return drawing
-    inside = told.replace("</", "<\\/")
+    inside = caption.replace("</", "<\\/")
     return f'{drawing}{_MOMENTS}<script type="application/json">{inside}</script>'
 
 
@@ -332,9 +332,9 @@ _TRACES = (
 )
 
 
-def traces(told: str) -> str:
+def traces(caption: str) -> str:
     """Rows of bars that one can zoom into; what they hold, as `traces.py` tells it."""
-    inside = told.replace("</", "<\\/")
+    inside = caption.replace("</", "<\\/")
     data = f'<script type="application/json">{inside}</script></div>'
     return f"{_TRACES}{data}<script>{TRACES}</script>"
 

@@ -58,8 +58,8 @@ def bystanders(run: KeptRun, host: str) -> str:
     aside = [flow for flow in run.flows if flow.dst != host and flow.slowdown]
     if not 0 < len(aside) <= _FEW:
         return ""
-    told = [f"{f.src} to {f.dst} took {number(f.slowdown or 0)} times as long" for f in aside]
-    return f"; {listed(told)} as alone meanwhile"
+    parts = [f"{f.src} to {f.dst} took {number(f.slowdown or 0)} times as long" for f in aside]
+    return f"; {listed(parts)} as alone meanwhile"
 
 
 def suffering(run: KeptRun) -> str:

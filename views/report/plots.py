@@ -98,8 +98,8 @@ class Limits:
         held_most = fullest(runs)
         ends = [run.end_ns for run in runs]
         end_ns = min(max(ends), _MOST_TIMES * min(ends))
-        told = [run.result.telemetry for run in runs if run.result.telemetry]
-        hops = [hop for each in told for hop in each.by_switch.values()]
+        telemetries = [run.result.telemetry for run in runs if run.result.telemetry]
+        hops = [hop for each in telemetries for hop in each.by_switch.values()]
         return cls(
             end_ns,
             _longest(runs),
@@ -157,8 +157,8 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
 def _told_of_queues(run: KeptRun) -> str:
     """What the picture shows, in words."""
     longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
-    told = [f"{name} up to {size(longest.get(name, 0))}" for name in _longest([run])]
-    said = [f"The longest queues over {duration(run.end_ns)}: {', '.join(told) or 'none'}"]
+    parts = [f"{name} up to {size(longest.get(name, 0))}" for name in _longest([run])]
+    said = [f"The longest queues over {duration(run.end_ns)}: {', '.join(parts) or 'none'}"]
     if run.result.ecn.marked_packets:
         said.append(f"{packets(run.result.ecn.marked_packets)} marked")
     if run.result.drops.total:
@@ -353,13 +353,13 @@ def _within(times: Sequence[int]) -> str:
 
 def _told_of_completion(runs: Sequence[tuple[str, KeptRun]]) -> str:
     """What the picture shows, in words."""
-    told = []
+    parts = []
     for name, run in runs:
         times = _times(run)
         if times:
             whole = f"all of {len(times):,} within {duration(times[-1])}"
-            told.append(f"{name}: {_within(times)}, {whole}")
-    return f"The share of messages complete within a time. {'; '.join(told)}."
+            parts.append(f"{name}: {_within(times)}, {whole}")
+    return f"The share of messages complete within a time. {'; '.join(parts)}."
 
 
 def _steps(times: Sequence[int], count: int, x: Scale, y: Scale) -> list[tuple[float, float]]:
@@ -396,8 +396,8 @@ def drops(run: KeptRun, limits: Limits) -> Drawing | None:
     if not found:
         return None
     most = limits.dropped
-    told = ", ".join(f"{reason} {count:,}" for reason, count in found)
-    drawing = Drawing(len(found) * 38.0 + 4, f"Packets dropped, by reason: {told}.")
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in found)
+    drawing = Drawing(len(found) * 38.0 + 4, f"Packets dropped, by reason: {reasons}.")
     for row, (reason, count) in enumerate(found):
         y = row * 38.0
         meaning = REASONS.get(reason)
@@ -460,7 +460,7 @@ def balance(run: KeptRun) -> Drawing | None:
     shown = sorted(shown[:16])
     left, height = 58.0, 22.0
     bottom = 8 + height * len(shown)
-    told = "; ".join(
+    shares = "; ".join(
         f"{switch}: "
         + ", ".join(
             f"{way} {percent(sent / sum(found[switch].values()))}"
@@ -468,7 +468,7 @@ def balance(run: KeptRun) -> Drawing | None:
         )
         for switch in shown
     )
-    drawing = Drawing(bottom + _AXIS, f"How upward traffic was shared. {told}.")
+    drawing = Drawing(bottom + _AXIS, f"How upward traffic was shared. {shares}.")
     share = Scale(0, 1, left, _RIGHT)
     for row, switch in enumerate(shown):
         y = 8 + row * height
@@ -508,11 +508,11 @@ def _shares(drawing: Drawing, ways: dict[str, int], share: Scale, y: float, heig
 
 def telemetry(run: KeptRun, limits: Limits) -> Drawing | None:
     """What each switch said of packets: how long they were there, and before which queue."""
-    told = run.result.telemetry
-    if told is None or not told.by_switch:
+    telemetry = run.result.telemetry
+    if telemetry is None or not telemetry.by_switch:
         return None
     shown = sorted(
-        sorted(told.by_switch.items(), key=lambda item: -item[1].count)[:16],
+        sorted(telemetry.by_switch.items(), key=lambda item: -item[1].count)[:16],
         key=lambda item: run.fabric.node(item[0]),
     )
     left, height, middle = 58.0, 22.0, WIDTH / 2 + 20

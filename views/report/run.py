@@ -68,13 +68,13 @@ def write_and_tell(folder: Path) -> tuple[Path, str]:
     path = folder / REPORT
     if path.is_fifo():  # who writes to one waits for a reader
         raise LabError(f"{path} is a pipe, and the report is to be written there", "Remove it.")
-    told = verdict(run)
-    text = page.document(f"{run.result.scenario.name} · closlab", _body(run, told))
+    sentence = verdict(run)
+    text = page.document(f"{run.result.scenario.name} · closlab", _body(run, sentence))
     path.write_text(text)
-    return path, told
+    return path, sentence
 
 
-def _body(run: KeptRun, told: str) -> Iterator[str]:
+def _body(run: KeptRun, sentence: str) -> Iterator[str]:
     result, scenario = run.result, run.result.scenario
     yield page.heading(1, scenario.name)
     changes = since_shipped(run)
@@ -87,7 +87,7 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
     if scenario.question:
         yield page.paragraph(scenario.question.words, "question")
     kind = "story verdict warning" if suspicious else "story verdict"
-    yield page.paragraph(page.undivided(told), kind)
+    yield page.paragraph(page.undivided(sentence), kind)
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     if (run.folder / CAUSES).exists():
@@ -95,7 +95,7 @@ def _body(run: KeptRun, told: str) -> Iterator[str]:
 
         yield from why.sections(run.folder)
     shown = panels(run, Limits.of([run]))
-    above = _HEAD + PORTRAIT.text(told, 1.2, inset=24)
+    above = _HEAD + PORTRAIT.text(sentence, 1.2, inset=24)
     above += summed(PORTRAIT.text(said) for said in (about, here, *doubts) if said)
     shown_first, others = _arranged(run, [panel for panel in shown if panel.drawing or panel.parts])
     yield page.grid(shown_first, 2, "two")
@@ -291,8 +291,8 @@ def _segment_lists(run: KeptRun) -> Iterator[str]:
     title = (
         "Segment lists" if len(found) <= _MOST_LISTS else f"The first {_MOST_LISTS} segment lists"
     )
-    told = page.table(("at", "for what", "list", "by", "taken"), rows, "texts")
-    yield page.folded(title, told) if len(rows) > _MOST_OPEN else page.heading(2, title) + told
+    table = page.table(("at", "for what", "list", "by", "taken"), rows, "texts")
+    yield page.folded(title, table) if len(rows) > _MOST_OPEN else page.heading(2, title) + table
 
 
 def links_table(run: KeptRun) -> str:

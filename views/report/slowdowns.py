@@ -64,9 +64,9 @@ def slowdowns(run: KeptRun) -> Drawing | None:
         for at, name in enumerate(NAMES)
     }
     first, last = bins[0], bins[-1]
-    told = (
+    rows = (
         f"How many times as long as alone messages took, by size: up to {size(first.most)} half "
         f"took {number(first.p50)} times or less and 99 % {number(first.p99)}, from "
         f"{size(last.least)} on {number(last.p50)} and {number(last.p99)}."
     )
-    return lines(told, ("bytes", BYTES), ("times as long as alone", PLAIN), series, is_log=True)
+    return lines(rows, ("bytes", BYTES), ("times as long as alone", PLAIN), series, is_log=True)

@@ -42,20 +42,25 @@ class Row:
     @property
     def first_ns(self) -> float:
         """When it first had to, by the frame that told it; else by what was noted later."""
-        told = [note.time_ns for note in self.told if note.what == "xoff"]
-        return min(told) if told else min((begin for begin, _ in self.spans), default=float("inf"))
+        times = [note.time_ns for note in self.told if note.what == "xoff"]
+        return (
+            min(times) if times else min((begin for begin, _ in self.spans), default=float("inf"))
+        )
 
 
 @once
 def paused(run: KeptRun) -> list[Row]:
     """All directions that stood still, each below the one whose pause led to it."""
     totals = {name: notes[-1].paused_ns for name, notes in run.notes_of.items()}
-    told: dict[str, list[PauseNote]] = {}
+    by_direction: dict[str, list[PauseNote]] = {}
     for note in run.pauses:
         if note.what != "stuck":
-            told.setdefault(note.link, []).append(note)
-    names = {name for name, total in totals.items() if total} | told.keys()
-    rows = [Row(name, tuple(merge(_spans(run, name))), tuple(told.get(name, ()))) for name in names]
+            by_direction.setdefault(note.link, []).append(note)
+    names = {name for name, total in totals.items() if total} | by_direction.keys()
+    rows = [
+        Row(name, tuple(merge(_spans(run, name))), tuple(by_direction.get(name, ())))
+        for name in names
+    ]
     return _ordered(rows, {host.name for host in run.fabric.hosts})
 
 

@@ -238,13 +238,13 @@ def _row(
     assert width_of(name) <= _LEFT
     drawing.text(0, y + 10, name, class_="tick")
     for at, switch in enumerate(columns.switches):
-        told = cell(switch)
-        moves = {f"data_{told.kind}": drawing.moves(told.directions)} if told.kind else {}
+        shown = cell(switch)
+        moves = {f"data_{shown.kind}": drawing.moves(shown.directions)} if shown.kind else {}
         drawing.rect(
             *(columns.left(at), y, columns.wide, _ROW - 5),
-            fill=told.fill,
+            fill=shown.fill,
             fill_opacity=f"{strength[switch]:.2f}" if strength and switch in strength else None,
-            tip=told.tip,
+            tip=shown.tip,
             data_part=columns.parts.get(switch),
             **moves,
         )

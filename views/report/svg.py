@@ -90,8 +90,8 @@ class Drawing:
 
     def add(self, name: str, text: str = "", tip: str = "", **style: Any) -> None:
         """Add an element; a tip is shown where a pointer rests on it."""
-        told = {key: value for key, value in style.items() if value not in (None, "")}
-        self.shapes.append(Shape(name, told, text, tip))
+        attributes = {key: value for key, value in style.items() if value not in (None, "")}
+        self.shapes.append(Shape(name, attributes, text, tip))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, **style: Any) -> None:
         """A straight line."""
@@ -312,10 +312,10 @@ def x_axis(
             name, ticks = label, {tick: quantity(tick, units) for tick in at}
         else:
             ticks = {tick: _tick(tick / unit.size) for tick in at}
-    for tick, told in ticks.items():
+    for tick, tick_label in ticks.items():
         x = scale(tick)
         drawing.line(x, top, x, y)
-        drawing.text(x, y + FONT + 3, told, text_anchor="middle", class_="tick")
+        drawing.text(x, y + FONT + 3, tick_label, text_anchor="middle", class_="tick")
     drawing.line(scale.start, y, scale.end, y, stroke=FAINT)
     middle = (scale.start + scale.end) / 2
     drawing.text(middle, y + 2 * FONT + 8, name, text_anchor="middle")

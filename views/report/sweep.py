@@ -97,8 +97,8 @@ class Sweep:
 
     def name(self, run: SweptRun, besides: Collection[str] = ()) -> str:
         """What tells a run from others: its settings, but for some of them."""
-        told = zip(self.keys, run.values, strict=True)
-        return ", ".join(setting(*each, self.keys) for each in told if each[0] not in besides)
+        settings = zip(self.keys, run.values, strict=True)
+        return ", ".join(setting(*each, self.keys) for each in settings if each[0] not in besides)
 
 
 def write_sweep(sweep: Sweep, path: Path) -> None:
@@ -117,8 +117,8 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
         yield page.paragraph(f"Here with {', '.join(sweep.fixed)}.", "about")
     is_whole = len(sweep.runs) == sweep.asked
     yield page.paragraph(_story(sweep), "story" if is_whole else "story warning")
-    if told := _spread_told(sweep):
-        yield page.paragraph(told, "about")
+    if spread := _spread_told(sweep):
+        yield page.paragraph(spread, "about")
     yield page.grid(_panels(sweep), level=2, kind="two")
     yield page.heading(2, "Least and most")
     yield page.table(("figure", "least", "with", "most", "with"), _extremes(sweep), "texts")
@@ -186,16 +186,16 @@ def _story(sweep: Sweep) -> str:
 def _extremes(sweep: Sweep) -> Iterator[tuple[str, ...]]:
     """Of the figures to look at first: where each was least and where it was most."""
     for figure in sweep.main:
-        told = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
-        ends = (choose(told, key=_value) for choose in (min, max))
+        values = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
+        ends = (choose(values, key=_value) for choose in (min, max))
         yield (
             figure.name,
             *(text for value, run in ends for text in (figure.read(value), sweep.name(run))),
         )
 
 
-def _value(told: tuple[float, SweptRun]) -> float:
-    return told[0]
+def _value(extreme: tuple[float, SweptRun]) -> float:
+    return extreme[0]
 
 
 def _panels(sweep: Sweep) -> Iterator[Panel]:

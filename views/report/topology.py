@@ -73,8 +73,8 @@ def topology(run: KeptRun) -> Drawing:
             continue
         lines[name] = line
         is_cut = link.name in dead and dead[link.name][1] is None
-        told = _Told(uses[name], busy[name], is_cut=is_cut, in_circle=name in in_circle)
-        _direction(drawing, run, told, line)
+        look = _Told(uses[name], busy[name], is_cut=is_cut, in_circle=name in in_circle)
+        _direction(drawing, run, look, line)
     arrows = [lines[name].part(0.22, 0.78) for name in sorted(in_circle)]
     for arrow in arrows:
         drawing.arrow(*arrow, PAUSE, stroke_width=2.4)
@@ -310,19 +310,19 @@ class _Told:
     in_circle: bool  # of a deadlock
 
 
-def _direction(drawing: Drawing, run: KeptRun, told: _Told, line: _Line) -> None:
+def _direction(drawing: Drawing, run: KeptRun, look: _Told, line: _Line) -> None:
     """One direction of a link, and a mark where it was paused; what was cut is live no more."""
-    use = told.use
+    use = look.use
     share = run.stood(use.name)
-    story = f"{use.name}: {packets(use.packets)}, {percent(told.busy)} busy"
+    story = f"{use.name}: {packets(use.packets)}, {percent(look.busy)} busy"
     if use.max_queue_bytes:
         story += f", longest queue {size(use.max_queue_bytes)}"
     if share:
         story += f", paused {percent(share)} of the time"
     has_queue = bool(use.max_queue_bytes)
-    kind = (0.0, RULE, 1.0, "cut") if told.is_cut else _class_of(told.busy)
+    kind = (0.0, RULE, 1.0, "cut") if look.is_cut else _class_of(look.busy)
     # Of a deadlock's circle an arrow says it, and its mark is seen at moments only.
-    paused = (0.0 if told.in_circle else share) if share else None
+    paused = (0.0 if look.in_circle else share) if share else None
     _mark(drawing, use.name, line, kind, story, has_queue=has_queue, paused=paused)
 
 

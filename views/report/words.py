@@ -214,14 +214,17 @@ def _queues(result: Result) -> Iterator[str]:
 
 def _telemetry(result: Result) -> Iterator[str]:
     """Where packets stayed longest, by what those that carried telemetry tell."""
-    told = result.telemetry
-    if told is None or told.hop_latency_ns is None:
+    telemetry = result.telemetry
+    if telemetry is None or telemetry.hop_latency_ns is None:
         return
-    stays = {name: hop.latency_ns.p99 for name, hop in told.by_switch.items() if hop.latency_ns}
+    stays = {
+        name: hop.latency_ns.p99 for name, hop in telemetry.by_switch.items() if hop.latency_ns
+    }
     slowest = max(stays, key=lambda name: stays[name])
     yield (
-        f"Packets that carried telemetry stayed {duration(told.hop_latency_ns.p50)} in a switch, "
-        f"in the middle; one in a hundred stayed {duration(stays[slowest])} or longer in {slowest}."
+        f"Packets that carried telemetry stayed {duration(telemetry.hop_latency_ns.p50)} in a "
+        f"switch, in the middle; one in a hundred stayed {duration(stays[slowest])} or longer in "
+        f"{slowest}."
     )
 
 
@@ -280,14 +283,14 @@ def _congestion(run: KeptRun) -> Iterator[str]:
     if not found:
         return
     peaks = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
-    told = [
+    parts = [
         f"{name.partition('>')[0]}'s to {name.partition('>')[2]}, up to {size(peaks[name])}"
         for name in found
     ]
-    if len(told) == 1:
-        yield f"The congested port was {told[0]}: it sent all it could, and yet so much waited."
+    if len(parts) == 1:
+        yield f"The congested port was {parts[0]}: it sent all it could, and yet so much waited."
         return
-    some = f"{'; '.join(told[:-1])}; and {told[-1]}"
+    some = f"{'; '.join(parts[:-1])}; and {parts[-1]}"
     yield f"Congested ports were {some}: they sent all they could, and yet so much waited."
 
 
@@ -304,8 +307,10 @@ def _balance(run: KeptRun) -> Iterator[str]:
         )
     elif lone:
         few = len(lone) <= _MOST_NAMED
-        told = " and ".join(map(str, lone)) if few else f"{len(lone)} switches"
-        yield f"Every switch with a choice shared its upward traffic evenly; {told} had one way up."
+        these = " and ".join(map(str, lone)) if few else f"{len(lone)} switches"
+        yield (
+            f"Every switch with a choice shared its upward traffic evenly; {these} had one way up."
+        )
     else:
         yield "Every switch shared its upward traffic evenly."
 
@@ -336,9 +341,9 @@ def _idle(result: Result) -> Iterator[str]:
         "int (no packet was chosen)": scenario.telemetry.share
         and not (result.telemetry and result.telemetry.reports),
     }
-    told = [what for what, is_idle in idle.items() if is_idle]
-    if told:
-        yield f"Switched on, and without effect: {'; '.join(told)}."
+    unused = [what for what, is_idle in idle.items() if is_idle]
+    if unused:
+        yield f"Switched on, and without effect: {'; '.join(unused)}."
 
 
 def comparison(names: Sequence[str], runs: Sequence[KeptRun]) -> str:
@@ -353,19 +358,19 @@ def changed(before: KeptRun, now: KeptRun) -> str:
 
 def _verdict(names: Sequence[str], runs: Sequence[KeptRun]) -> Iterator[str]:
     """How each run fared beside the one that was soonest done with everything."""
-    told = [(name, run.result) for name, run in zip(names, runs, strict=True)]
+    results = [(name, run.result) for name, run in zip(names, runs, strict=True)]
     if len({run.result.scenario.name for run in runs}) > 1:
         return
-    whole = [(run.duration_ns, at) for at, (_, run) in enumerate(told) if not run.flows.failed]
+    whole = [(run.duration_ns, at) for at, (_, run) in enumerate(results) if not run.flows.failed]
     if not whole:
         yield "Verdict: no run delivered everything."
         return
-    best, base = told[min(whole)[1]]
+    best, base = results[min(whole)[1]]
     yield f"Verdict: {best} was done soonest, {_cost(base)}."
-    for name, run in told:
+    for name, run in results:
         if name != best:
             yield f"{name} {_beside(run, base)}."
-    if all(run.seed == base.seed for _, run in told):
+    if all(run.seed == base.seed for _, run in results):
         yield f"All of it with one seed, {base.seed}: closlab sweep --vary seed=1..8 tells chance."
 
 

@@ -47,8 +47,8 @@ class Carriers:
         while all(ready != self._stop for ready, _ in poll.poll()):
             self._view.tell(self._hear, self._hear)
 
-    def _hear(self, told: Iterable[Told]) -> None:
-        for name, is_up in carriers_of(told):
+    def _hear(self, events: Iterable[Told]) -> None:
+        for name, is_up in carriers_of(events):
             if name in self._ends and self._is_up[name] != is_up:
                 self._is_up[name] = is_up
                 turn(self._ends[name], is_up=is_up)

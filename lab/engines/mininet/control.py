@@ -75,7 +75,7 @@ class ControlPlane:
     def __init__(
         self,
         fabric: Fabric,
-        told: ControlSettings,
+        settings: ControlSettings,
         folder: Path,
         still: Still,
     ) -> None:
@@ -84,7 +84,7 @@ class ControlPlane:
         self.begun: dict[int, int] = {}  # when what is to happen at a time did
         self.converged: Converged | None = None
         self.journal = Journal()
-        self._told = told
+        self._told = settings
         self._rooms = {
             switch: Room(
                 switch,
@@ -247,7 +247,7 @@ class ControlPlane:
     def _missing(self, wanted: Mapping[str, _Ways]) -> dict[str, object]:
         """Switches that were not told all ways yet, and to where not."""
         assert self._routing is not None
-        told = {name: _as_sets(routes) for name, routes in self.routes().items()}
+        installed = {name: _as_sets(routes) for name, routes in self.routes().items()}
         far = {
             name: "other leaves' tenants"
             for name, known in self._routing.far().items()
@@ -257,7 +257,7 @@ class ControlPlane:
             name: prefix
             for name, ways in wanted.items()
             for prefix, hops in ways.items()
-            if told[name].get(prefix) != hops
+            if installed[name].get(prefix) != hops
         }
 
     # --- while it is up ---------------------------------------------------------------------------
@@ -363,13 +363,13 @@ class ControlPlane:
 
         What fails is told at once: at the prompt nobody asks for it.
         """
-        told = time.monotonic()
+        since = time.monotonic()
         while not self._stopping.wait(_POLL_S):
             if self.failure is not None:
                 self._failed().show()
                 return
-            if told + _TELL_S < time.monotonic() and told < self._tells_until:
-                told = time.monotonic()
+            if since + _TELL_S < time.monotonic() and since < self._tells_until:
+                since = time.monotonic()
                 for switch, room in self._rooms.items():
                     room.have_done(_tell_hosts(self.fabric, switch))
             try:

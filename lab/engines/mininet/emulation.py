@@ -116,9 +116,9 @@ class Emulation:
                 for each in self.switches.targets
                 if plans[each.name] != self._told.get(each.name)
             ]
-            told, self._told = self._told, {}  # what half of a failure leaves is not known
+            known, self._told = self._told, {}  # what half of a failure leaves is not known
             changed = install(news, plans, is_told, answer_s=ANSWER_S * slowness())
-            self._told = told | {each.name: plans[each.name] for each in news}
+            self._told = known | {each.name: plans[each.name] for each in news}
             for name in [name for name, entities in changed.items() if not entities]:
                 moments.pop(name, None)
 

@@ -185,14 +185,14 @@ def ask(folder: Path, words: str) -> str:
             line.settimeout(_TELL_S)
             line.connect(path)
             line.sendall(words.encode() + b"\n")
-            told = json.loads(_answer(line))
+            answer = json.loads(_answer(line))
     except TimeoutError:
         raise LabError(f"the lab {folder.name} does not answer any more") from None
     except (OSError, ValueError):
         raise _unanswered(folder.name) from None
-    if "error" in told:
-        raise LabError(told["error"], told["cure"])
-    return str(told["said"])
+    if "error" in answer:
+        raise LabError(answer["error"], answer["cure"])
+    return str(answer["said"])
 
 
 def _unanswered(name: str) -> LabError:
@@ -253,10 +253,10 @@ def _serve(hands: Hands, listener: socket.socket) -> None:
             line.settimeout(5)
             words = line.recv(_MOST_BYTES).decode(errors="replace").strip()
             try:
-                told: dict[str, str | None] = {"said": hands.do(words)}
+                answer: dict[str, str | None] = {"said": hands.do(words)}
             except LabError as error:
                 said = lookout.explained(error) or error
-                told = {"error": said.message, "cure": said.cure}
+                answer = {"error": said.message, "cure": said.cure}
             except OSError as error:
-                told = {"error": str(error), "cure": None}
-            line.sendall(json.dumps(told).encode() + b"\n")
+                answer = {"error": str(error), "cure": None}
+            line.sendall(json.dumps(answer).encode() + b"\n")

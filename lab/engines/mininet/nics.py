@@ -173,10 +173,10 @@ class Nics:
         process = self._running[host]
         say(process, "tell")
         assert process.stdout is not None
-        told = line_of(process.stdout, Patience([process.pid])).split()
-        if not told:
+        answer = line_of(process.stdout, Patience([process.pid])).split()
+        if not answer:
             raise RunError(f"the adapter of {host} is gone")
-        return NicCounts(*map(int, told[1::2]))
+        return NicCounts(*map(int, answer[1::2]))
 
     def _start(self, host: Node, port: int) -> subprocess.Popen[str]:
         experiment, fabric = self._experiment, self._emulation.fabric

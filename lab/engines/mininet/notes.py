@@ -18,7 +18,7 @@ from traffic.collectives import NEVER
 
 
 @dataclass
-class _Told:
+class _Followed:
     """What one of them told so far."""
 
     file: BinaryIO
@@ -31,7 +31,7 @@ class HostNotes:
 
     def __init__(self, folder: Path, hosts: Collection[str], transfers: int) -> None:
         self._paths = {host: folder / f"{host}{NOTES}" for host in hosts}
-        self._told: dict[str, _Told] = {}
+        self._followed: dict[str, _Followed] = {}
         self._transfers = transfers
         self._begin(0)
 
@@ -43,32 +43,32 @@ class HostNotes:
     def read(self) -> None:
         """Take in what is new."""
         for host, path in self._paths.items():
-            if host not in self._told:
+            if host not in self._followed:
                 with suppress(FileNotFoundError):
-                    self._told[host] = _Told(path.open("rb"))
-            if told := self._told.get(host):
-                is_replaced = not os.fstat(told.file.fileno()).st_nlink  # and nothing will follow
-                *lines, told.partial = (told.partial + told.file.read()).split(b"\n")
+                    self._followed[host] = _Followed(path.open("rb"))
+            if followed := self._followed.get(host):
+                links = os.fstat(followed.file.fileno()).st_nlink  # 0: nothing will follow
+                *lines, followed.partial = (followed.partial + followed.file.read()).split(b"\n")
                 for line in lines:
-                    self._take(told, line)
-                if is_replaced:
-                    told.file.close()
-                    del self._told[host]
+                    self._take(followed, line)
+                if not links:
+                    followed.file.close()
+                    del self._followed[host]
 
-    def _take(self, told: _Told, line: bytes) -> None:
+    def _take(self, followed: _Followed, line: bytes) -> None:
         word, *numbers = line.split()
         match word, [int(number) for number in numbers]:
             case b"epoch", [epoch_ns]:
-                told.epoch_ns = epoch_ns
+                followed.epoch_ns = epoch_ns
                 if epoch_ns > self.epoch_ns:
                     self._begin(epoch_ns)
-            case b"began", [number, at_ns] if told.epoch_ns == self.epoch_ns:
+            case b"began", [number, at_ns] if followed.epoch_ns == self.epoch_ns:
                 self.starts[number] = at_ns
-            case b"ended", [number, at_ns] if told.epoch_ns == self.epoch_ns:
+            case b"ended", [number, at_ns] if followed.epoch_ns == self.epoch_ns:
                 self.ends[number] = at_ns
 
     def close(self) -> None:
         """Read no more."""
-        for told in self._told.values():
-            told.file.close()
-        self._told.clear()
+        for followed in self._followed.values():
+            followed.file.close()
+        self._followed.clear()

@@ -179,10 +179,10 @@ def _others() -> Iterator[int]:
     """Whose labs are running, of users that are not this one: each has a first process."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            told = dict(
+            status = dict(
                 line.split(":", 1) for line in (process / "status").read_text().splitlines()
             )
-            uid, numbers = int(told["Uid"].split()[0]), told.get("NSpid", "").split()
+            uid, numbers = int(status["Uid"].split()[0]), status.get("NSpid", "").split()
             if uid != os.geteuid() and len(numbers) > 1 and numbers[-1] == "1":
                 words = (process / "cmdline").read_bytes().split(b"\0")
                 if any(Path(os.fsdecode(word)).name in _PROGRAMS for word in words):

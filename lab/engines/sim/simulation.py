@@ -369,8 +369,8 @@ class Simulation:
         count = ctypes.c_uint64()
         notes = self._native.net_pauses(self._net, ctypes.byref(count))
         found = []
-        told = native.records("net_pause", notes, count.value, begin)
-        for at_ns, channel, priority, kind in told:
+        records = native.records("net_pause", notes, count.value, begin)
+        for at_ns, channel, priority, kind in records:
             what, name = native.PAUSE_KINDS[kind], names[channel]
             found.append(PauseNote(at_ns, name if what == "stuck" else back[name], priority, what))
         return found

@@ -199,5 +199,5 @@ def _roomy(content: Section, **keys: Any) -> list[SwitchSite]:
     buffer = content["buffer"] | keys | {"bytes": "4GB"}
     scenario = Scenario.model_validate(content | {"buffer": buffer})
     fabric = scenario.fabric()
-    told = controller_settings(scenario, fabric)
-    return [SwitchSite(fabric, node, told) for node in fabric.switches]
+    settings = controller_settings(scenario, fabric)
+    return [SwitchSite(fabric, node, settings) for node in fabric.switches]

@@ -85,8 +85,10 @@ def _graph(lot: Lot) -> Section:
     links: list[Section] = []
 
     def join(a: str, b: str) -> None:
-        told = lot.maybe(0.7, rate_gbps=lot.one(GBPS)) | lot.maybe(0.7, delay_ns=lot.wide(10, 9000))
-        links.append({"source": a, "target": b, **told})
+        cable = lot.maybe(0.7, rate_gbps=lot.one(GBPS)) | lot.maybe(
+            0.7, delay_ns=lot.wide(10, 9000)
+        )
+        links.append({"source": a, "target": b, **cable})
 
     nodes += [{"id": f"tor{n}", "kind": "switch"} for n in range(1, leaves + 1)]
     for leaf in range(1, leaves + 1):

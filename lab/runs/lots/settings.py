@@ -109,11 +109,11 @@ def link(lot: Lot, chosen: Frame) -> Section:
 def classes(lot: Lot, chosen: Frame) -> Section:
     """Which class a packet has, told otherwise than usual."""
     values = lot.some(range(64), len(CLASSES))
-    told = dict.fromkeys(DSCP_PRIORITIES, 0) | dict(zip(values, CLASSES, strict=True))
+    mapping = dict.fromkeys(DSCP_PRIORITIES, 0) | dict(zip(values, CLASSES, strict=True))
     trust = "dscp" if chosen.is_tunnelled else lot.one(("dscp", "dscp", "pcp"))
     by_tag = dict(zip(lot.some(range(8), 7), CLASSES, strict=True))
     return {
-        **lot.maybe(0.2, dscp={value: told[value] for value in sorted(told)}),
+        **lot.maybe(0.2, dscp={value: mapping[value] for value in sorted(mapping)}),
         **lot.maybe(0.5, trust=trust),
         **(lot.maybe(0.3, pcp=by_tag) if trust == "pcp" else {}),
     }
@@ -123,8 +123,8 @@ def trim(lot: Lot, chosen: Frame, taken: Section) -> Section:
     """Headers of what would be dropped, in classes that may lose."""
     if len(chosen.lossy) < 2 or chosen.is_tunnelled or not lot.chance(0.2):
         return {}
-    told = taken.get("dscp", DSCP_PRIORITIES)
-    free = [value for value in range(64) if value not in told and value not in DSCP_PRIORITIES]
+    dscp = taken.get("dscp", DSCP_PRIORITIES)
+    free = [value for value in range(64) if value not in dscp and value not in DSCP_PRIORITIES]
     into, *cut = lot.some(chosen.lossy, lot.upto(len(chosen.lossy), 2))
     dscps = lot.some(free, 2)
     return {

@@ -208,8 +208,8 @@ def _goal(lot: Lot, crowd: Crowd) -> Section:
         ranks[src] += [f"w{tag}: calc {at}", f"s{tag}: send {size}b to {dst} tag {tag}"]
         ranks[src].append(f"s{tag} requires w{tag}")
         ranks[dst].append(f"r{tag}: recv {size}b from {src} tag {tag}")
-    told = (["rank " + str(at) + " {", *lines, "}"] for at, lines in enumerate(ranks))
-    text = [f"num_ranks {crowd.hosts}", *(line for lines in told for line in lines), ""]
+    goals = (["rank " + str(at) + " {", *lines, "}"] for at, lines in enumerate(ranks))
+    text = [f"num_ranks {crowd.hosts}", *(line for lines in goals for line in lines), ""]
     return _file(lot, crowd, "goal", "\n".join(text))
 
 

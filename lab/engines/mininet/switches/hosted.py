@@ -91,10 +91,10 @@ class Hosted:
         assert self._process is not None
         assert self._process.stdout is not None
         self._tell({"tell": "books"})
-        told = line_of(self._process.stdout, Patience([self._process.pid]), self.check)
-        if not told:
+        answer = line_of(self._process.stdout, Patience([self._process.pid]), self.check)
+        if not answer:
             raise RunError(f"the {self._what} did not tell their books", self.where_it_speaks())
-        found: dict[str, Any] = json.loads(told)
+        found: dict[str, Any] = json.loads(answer)
         return found
 
     def check(self) -> None:

@@ -102,11 +102,11 @@ class SoftSwitches(Switches):
 
     def books(self) -> dict[Node, SwitchBooks]:
         """As the process keeps them."""
-        told = self._hosted.books()
+        books = self._hosted.books()
         return {
             switch: SwitchBooks(
-                **told[switch.name]
-                | {"lines": tuple(Line(*line) for line in told[switch.name]["lines"])}
+                **books[switch.name]
+                | {"lines": tuple(Line(*line) for line in books[switch.name]["lines"])}
             )
             for switch in self.setting.fabric.switches
         }
