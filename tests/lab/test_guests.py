@@ -204,3 +204,26 @@ def test_any_nonsense_keeps_nobody_out(
 ) -> None:
     swept(source, 2_000, seed)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def _soonest_s() -> float:
+    """The shortest that an answer takes whose question comes over a connection that stands."""
+    made = Source()
+    with server.serving(made.hub) as made.address:
+        connection = http.client.HTTPConnection(server.LOOPBACK, made.address.port, timeout=LONG_S)
+        took = []
+        for _ in range(6):
+            began = time.perf_counter()
+            connection.request("GET", "/scene")
+            connection.getresponse().read()
+            took.append(time.perf_counter() - began)
+        connection.close()
+    return min(took[2:])  # the first are acknowledged at once
+
+
+def test_an_answer_does_not_wait_for_the_receipt_of_its_head(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    soon = _soonest_s()
+    monkeypatch.setattr(socket, "IPPROTO_TCP", 0)  # as a socket is made that is not told
+    assert 4 * soon < _soonest_s()
