@@ -468,6 +468,10 @@ def _scenario(given: Said, changes: Mapping[str, object] | None, seed: int | Non
 
 
 def _changes(changes: Mapping[str, object] | None) -> tuple[str, ...]:
+    if not isinstance(changes, Mapping | None):
+        raise ScenarioError(
+            f"{changes!r:.100} are no changes", "Give values by their keys: {'pfc.enabled': False}."
+        )
     return tuple(change_of(*each) for each in (changes or {}).items())
 
 
@@ -504,8 +508,8 @@ def _plain(value: object) -> object:
             return named
         case BaseModel():
             return value.model_dump(mode="json", exclude_unset=True)
-        case _ if hasattr(value, "item"):
-            return _plain(value.item())
+        case _ if hasattr(value, "tolist"):
+            return _plain(value.tolist())
         case Iterable():
             return [_plain(inside) for inside in value]
     return str(value)

@@ -7,10 +7,17 @@ often writes few different entries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from controller.settings import Settings
+from lab.errors import LabError
+
+Numbers = NDArray[np.float32]
 
 NAMES = ("kmin", "kmax", "pmax", "alpha")
 _KMIN = (5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
@@ -41,6 +48,20 @@ class Decision:
     def sharing(self, settings: Settings) -> Settings:
         """The same settings, but for what a queue may have."""
         return replace(settings, buffer=settings.buffer.but(alpha=self.alpha))
+
+
+def taken(action: object) -> Numbers:
+    """An action as four numbers from -1 to 1; those beyond are taken as these, none as 0."""
+    numbers = np.zeros(0, np.float32)
+    with suppress(TypeError, ValueError, OverflowError), np.errstate(over="ignore"):
+        given = np.asarray(action)
+        if given.dtype.kind != "c":
+            numbers = given.astype(np.float32)
+    if numbers.shape != (len(NAMES),):
+        raise LabError(
+            f"{str(action)[:80]} is no action", f"Give four numbers: {', '.join(NAMES)}."
+        )
+    return np.clip(np.nan_to_num(numbers), -1.0, 1.0)
 
 
 def decided(numbers: Sequence[float]) -> Decision:

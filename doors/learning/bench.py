@@ -37,6 +37,16 @@ FEATURES = ("queue", "rate", "paused", "marked")  # of a port, since the decisio
 _QUEUE_BYTES = 200_000.0  # that a queue of 1 has
 _KEPT = 1000  # of notes that nobody asks for
 _MOST_EVENTS = 2**62
+_MOST = 2**31  # of steps, and of nanoseconds between two
+
+
+def whole(name: str, value: object) -> int:
+    """A count that somebody gives."""
+    if type(value) is not int or not 1 <= value < _MOST:
+        raise LabError(
+            f"{name} is {str(value)[:80]}", f"Give a whole number from 1 to {_MOST - 1:,}."
+        )
+    return value
 
 
 @dataclass(frozen=True)
@@ -62,13 +72,12 @@ class Bench:
             raise LabError(
                 f"'{scenario.name}': its switches do not mark", "Set ecn.enabled to true."
             )
-        if every_ns < 1:
-            raise LabError(f"{every_ns} ns is no time between decisions", "Give at least 1.")
-        self.every_ns = every_ns
+        self.every_ns = whole("every_ns", every_ns)
         self._scenario = scenario
         self._fabric = scenario.fabric()
         self._stack: ExitStack | None = None
         self._held = kept_by_us()
+        self._is_closed = False
         self._decided: dict[Node, Decision] = {}
         self._known: dict[object, tuple[Entity, ...]] = {}
 
@@ -99,8 +108,15 @@ class Bench:
             for name in self.switches
         }
 
+    def check_open(self) -> None:
+        """Refuse to go on with an episode that has not begun, or is over."""
+        if self._stack is None:
+            raise LabError("no episode is under way", "Call reset first.")
+
     def begin(self, seed: int) -> Vector:
         """The first look at an episode."""
+        if self._is_closed:
+            raise LabError("the environment is closed", "Make another.")
         self.end()
         scenario = self._scenario.model_copy(update={"seed": seed})
         self._experiment = Experiment.of(scenario)
@@ -223,6 +239,7 @@ class Bench:
     def close(self) -> None:
         """Release everything."""
         self.end()
+        self._is_closed = True
         self._held.cleanup()
 
 

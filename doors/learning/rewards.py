@@ -42,6 +42,8 @@ REWARDS: Mapping[str, Reward] = {
 
 def reward_named(name: str) -> Reward:
     """What is rewarded under that name."""
-    if name not in REWARDS:
-        raise LabError(f"there is no reward '{name}'", f"Choose one of {', '.join(REWARDS)}.")
+    if not isinstance(name, str) or name not in REWARDS:
+        raise LabError(
+            f"there is no reward {str(name)[:80]!r}", f"Choose one of {', '.join(REWARDS)}."
+        )
     return REWARDS[name]

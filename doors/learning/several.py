@@ -7,13 +7,15 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from doors.learning.actions import NAMES, decided
-from doors.learning.bench import FEATURES, Bench, Vector, by_switch
+from doors.learning.actions import NAMES, decided, taken
+from doors.learning.bench import FEATURES, Bench, Vector, by_switch, whole
 from doors.learning.rewards import reward_named
 from lab import api
+from lab.errors import LabError
 
 Action = NDArray[np.float32]
 _SEEDS = 2**31
@@ -36,7 +38,7 @@ class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
         self.render_mode = None
         self._reward = reward_named(reward)
         self._bench = Bench(api.scenario(scenario, set=changes), every_ns)
-        self._most_steps = steps
+        self._most_steps = whole("steps", steps)
         self._wide = max(map(len, self._bench.ports_of.values()))
         self._drawn = np.random.default_rng()
         self.possible_agents = list(self._bench.switches)
@@ -59,7 +61,7 @@ class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
     ) -> tuple[dict[str, Vector], dict[str, dict[str, Any]]]:
         """Begin an episode, whose seed follows from this one's."""
         if seed is not None:
-            self._drawn = np.random.default_rng(seed)
+            self._drawn, _ = seeding.np_random(seed)
         chosen = int(self._drawn.integers(_SEEDS))
         self._steps = 0
         self.agents = list(self.possible_agents)
@@ -77,13 +79,12 @@ class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
     ]:
         """Let all decide at once, and see what comes of it."""
         bench, agents = self._bench, self.agents
-        bench.decide(
-            {
-                a: decided([float(n) for n in np.nan_to_num(actions[a])])
-                for a in agents
-                if a in actions
-            }
-        )
+        bench.check_open()
+        if not isinstance(actions, Mapping) or not set(actions) <= set(self.possible_agents):
+            raise LabError(
+                f"{str(actions)[:80]} are no actions", f"Give them by {', '.join(agents)}."
+            )
+        bench.decide({a: decided(taken(actions[a]).tolist()) for a in agents if a in actions})
         seen = bench.go_on()
         self._steps += 1
         is_over = bench.is_over

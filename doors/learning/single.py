@@ -9,11 +9,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from doors.learning.actions import NAMES, decided
-from doors.learning.bench import FEATURES, Bench, Vector, summed
+from doors.learning.actions import NAMES, decided, taken
+from doors.learning.bench import FEATURES, Bench, Vector, summed, whole
 from doors.learning.rewards import reward_named
 from lab import api
-from lab.errors import LabError
 
 Action = NDArray[np.float32]
 ID = "closlab/Fabric-v0"
@@ -39,12 +38,10 @@ class FabricEnv(gym.Env[Vector, Action]):
         reward: str = "ends",
         render_mode: str | None = None,
     ) -> None:
-        if steps < 1:
-            raise LabError(f"an episode of {steps} steps is none", "Give it at least 1.")
+        self._most_steps = whole("steps", steps)
         self.render_mode = render_mode
         self._reward = reward_named(reward)
         self._bench = Bench(api.scenario(scenario, set=changes), every_ns)
-        self._most_steps = steps
         seen = 2 * _LEADS * len(FEATURES) + len(NAMES)
         self.observation_space = gym.spaces.Box(-1.0, 10.0, (seen,), np.float32)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (len(NAMES),), np.float32)
@@ -62,9 +59,10 @@ class FabricEnv(gym.Env[Vector, Action]):
 
     def step(self, action: Action) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Decide, and see what comes of it."""
-        self._last = np.clip(np.nan_to_num(np.asarray(action, np.float32)), -1.0, 1.0)
-        decision = decided([float(number) for number in self._last])
         bench = self._bench
+        bench.check_open()
+        self._last = taken(action)
+        decision = decided(self._last.tolist())
         bench.decide(dict.fromkeys(bench.switches, decision))
         seen = bench.go_on()
         self._steps += 1

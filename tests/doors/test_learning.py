@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from doors.learning.several import SwitchesEnv
 from doors.learning.single import ID, FabricEnv
 from lab import api
 from lab.errors import LabError
+from tests.doors import hostile_gym
 from tests.lab.conftest import closlab
 
 SMALL: dict[str, Any] = {
@@ -151,3 +153,25 @@ def test_it_says_how_fast_it_is_and_refuses_what_it_cannot(envs: list[Any]) -> N
             FabricEnv(SMALL, **wrong)
     with pytest.raises(LabError, match="do not mark"):
         FabricEnv(SMALL, changes={"ecn.enabled": False})
+
+
+def test_five_hundred_that_mean_it_harm_are_refused_or_carried_out(envs: list[Any]) -> None:
+    drawn = random.Random(47)
+    envs += [FabricEnv(SMALL, steps=3), SwitchesEnv(SMALL, steps=3)]
+    attempts = [hostile_gym.made(drawn, SMALL) for _ in range(100)]
+    attempts += [hostile_gym.asked(drawn, drawn.choice(envs)) for _ in range(400)]
+    refused = 0
+    for what, attempt in attempts:
+        try:
+            attempt()
+        except (LabError, gym.error.Error):
+            refused += 1
+        except Exception as error:
+            raise AssertionError(what) from error
+    assert 100 < refused < 450
+    assert envs[0].reset(seed=1)[0].tolist() == _episode(envs[0], 1)[0]
+    for env in envs:
+        env.close()
+        with pytest.raises(LabError, match="closed"):
+            env.reset()
+        env.close()
