@@ -118,15 +118,21 @@ class Tokens:
         start = self.starts[index]
         return Span(start, start + len(self.texts[index]))
 
+    def up_to(self, index: int) -> Tokens:
+        """Those before one."""
+        return Tokens(self.kinds[:index], self.texts[:index], self.starts[:index])
 
-def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
-    """Split preprocessed text into tokens."""
-    kinds: list[str] = []
-    texts: list[str] = []
-    starts: list[int] = []
+    def copied(self) -> tuple[list[str], list[str], list[int]]:
+        """The lists, for somebody to go on with."""
+        return [*self.kinds], [*self.texts], [*self.starts]
+
+
+def tokenize(text: str, diagnostics: Diagnostics, known: Tokens | None = None) -> Tokens:
+    """Split preprocessed text into tokens, of which those that it begins with may be known."""
+    kinds, texts, starts = known.copied() if known is not None else ([], [], [])
     suspects: list[tuple[int, int]] = []
     keywords = KEYWORDS
-    for match in _SCAN.finditer(text):
+    for match in _SCAN.finditer(text, starts[-1] + len(texts[-1]) if starts else 0):
         group = match.lastgroup
         if group == "space":
             continue
@@ -143,6 +149,8 @@ def tokenize(text: str, diagnostics: Diagnostics) -> Tokens:
             kinds.append(group)
         texts.append(word)
         starts.append(match.start())
+    if suspects and known is not None:
+        return tokenize(text, diagnostics)  # what a word means may follow from any before it
     end = len(text.rstrip())
     for _ in range(_PADDING):
         kinds.append("end")

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -59,6 +61,20 @@ class _Branch:
     seen_else: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Included:
+    """What an included file came to, and all that this followed from."""
+
+    read: tuple[tuple[str, str | None], ...]  # it, and what it includes; None: is not there
+    before: dict[str, Macro]
+    depth: int
+    after: dict[str, Macro]
+    expanded: frozenset[str]
+    out: list[str]
+    lines: list[Line]
+    grown: tuple[int, int, int]  # what is out, by characters; macros expanded; files included
+
+
 class RunawayError(Exception):
     """Macros expand beyond a bound; the message says which."""
 
@@ -78,6 +94,11 @@ class Preprocessor:
     macros: dict[str, Macro] = field(default_factory=dict)
     read: Callable[[Path], str] = content_of  # an editor's files are not yet what is on the disk
     expanded: set[str] = field(default_factory=set)  # the macros that were put into lines
+    # What files came to before, by their names and how often one was read by then: an editor's
+    # program is read again and again.
+    kept: dict[tuple[str, int], Included] | None = None
+    _read: list[tuple[str, str | None]] = field(default_factory=list)
+    _often: Counter[str] = field(default_factory=Counter)
     _with_arguments: set[str] = field(default_factory=set)  # the macros that take some
     _out: list[str] = field(default_factory=list)
     _lines: list[Line] = field(default_factory=list)
@@ -144,7 +165,8 @@ class Preprocessor:
         a directive, left out, or was joined to the line before."""
         stack: list[_Branch] = []
         is_short = len(content) < _MOST_REMEMBERED
-        written, lines, blank, directives = (_remembered if is_short else _lines_of)(content)
+        file = (_remembered if is_short else _lines_of)(content)
+        lines, blank, directives = file.whole, file.blank, file.directives
         index = shift = 0
         while index < len(lines):
             if stack and not stack[-1].active:
@@ -157,7 +179,7 @@ class Preprocessor:
             original, text, number = lines[index], blank[index], index + 1 + shift
             joined = 1
             if text.lstrip().startswith("#"):
-                first = written[index]
+                first = file.written[index]
                 indent = len(first) - len(first.lstrip())
                 here = Position(name, number, indent + 1, first, len(first.strip()))
                 marker = _MARKER.match(original)
@@ -170,9 +192,11 @@ class Preprocessor:
                     name = marker[2] or name
                 self._emit("", Line(name, number, first))
             else:
-                index_after, text = self._gather_call(text, blank, index)
+                index_after, text = self._gather_call(text, blank, index, file.names[index])
+                # Most lines have no macro.
+                is_plain = index_after == index + 1 and file.names[index].isdisjoint(self.macros)
                 try:
-                    expanded, shifts = self._expand_line(text)
+                    expanded, shifts = (text, ()) if is_plain else self._expand_line(text)
                 except RunawayError as problem:
                     expanded, shifts = text, ()
                     here = Position(name, number, 1, original, len(original))
@@ -190,11 +214,12 @@ class Preprocessor:
                 "add the missing #endif",
             )
 
-    def _gather_call(self, text: str, blank: list[str], index: int) -> tuple[int, str]:
+    def _gather_call(
+        self, text: str, blank: list[str], index: int, names: frozenset[str]
+    ) -> tuple[int, str]:
         """Join following lines while a function-like macro's arguments are still open."""
         after = index + 1
-        is_open = text.count("(") > text.count(")")
-        if not is_open or self._with_arguments.isdisjoint(_NAME.findall(text)):
+        if names.isdisjoint(self._with_arguments):
             return after, text
         while text.count("(") > text.count(")") and after < len(blank) and after - index < 200:
             if blank[after].lstrip().startswith("#"):
@@ -352,12 +377,14 @@ class Preprocessor:
                     )
                     return
                 content = self.read(target)
-            except NoFileError:
-                continue
             except FileError as error:
-                why = str(error)
+                self._note(str(target), None)
+                why = why if isinstance(error, NoFileError) else str(error)
                 continue
-            self._file(content, str(target), target, depth + 1)
+            if self.kept is None:
+                self._file(content, str(target), target, depth + 1)
+            else:
+                self._again(self.kept, content, target, depth + 1)
             return
         self._error(
             "include-not-found",
@@ -365,6 +392,65 @@ class Preprocessor:
             why,
             "add its directory with -I, or correct the name",
         )
+
+    def _again(
+        self, kept: dict[tuple[str, int], Included], content: str, target: Path, depth: int
+    ) -> None:
+        """A file as it came out the last time, if nothing has changed that it follows from."""
+        key = (str(target), self._often[str(target)])
+        found = kept.get(key)
+        if found is not None and self._holds(found, depth):
+            self._take(found)
+            return
+        told, before = len(self.diagnostics.found), dict(self.macros)
+        at, size = len(self._read), self._grown()
+        out, lines = len(self._out), len(self._lines)
+        expanded, self.expanded = self.expanded, set()
+        self._note(str(target), content)
+        self._file(content, str(target), target, depth)
+        if len(self.diagnostics.found) == told and not self._stopped:
+            grown = tuple(now - then for now, then in zip(self._grown(), size, strict=True))
+            kept[key] = Included(
+                tuple(self._read[at:]), before, depth, dict(self.macros),
+                frozenset(self.expanded), self._out[out:], self._lines[lines:],
+                grown,  # type: ignore[arg-type]  # three of them
+            )  # fmt: skip
+        self.expanded |= expanded
+
+    def _note(self, path: str, content: str | None) -> None:
+        self._read.append((path, content))
+        self._often[path] += 1
+
+    def _grown(self) -> tuple[int, int, int]:
+        return self._size, self._replacements, self._includes
+
+    def _holds(self, found: Included, depth: int) -> bool:
+        """Whether a file would come out so again, within all bounds."""
+        size, replacements, includes = map(sum, zip(self._grown(), found.grown, strict=True))
+        if size > MAX_OUTPUT or replacements > MAX_REPLACEMENTS or includes > MAX_INCLUDES:
+            return False
+        is_same = found.depth == depth and found.before == self.macros and not self._stopped
+        return is_same and all(self._content(path) == content for path, content in found.read)
+
+    def _content(self, path: str) -> str | None:
+        with suppress(FileError):
+            return self.read(Path(path))
+        return None
+
+    def _take(self, found: Included) -> None:
+        """What a file came to."""
+        for path, content in found.read:
+            self._note(path, content)
+        self.macros.clear()
+        self.macros.update(found.after)
+        self._with_arguments = {n for n, m in found.after.items() if m.params is not None}
+        self.expanded |= found.expanded
+        self._out += found.out
+        self._lines += found.lines
+        size, replacements, includes = found.grown
+        self._size += size
+        self._replacements += replacements
+        self._includes += includes
 
     def _lies_outside(self, target: Path) -> bool:
         """Whether a path leads, or a link in it does, to where nothing may be included from."""
@@ -477,8 +563,10 @@ def _substitute(body: str, values: dict[str, str], expand: Callable[[str], str])
     """Put arguments in place of parameters, honouring # and ##."""
     out: list[str] = []
     tokens = [m[0] for m in _TOKEN.finditer(body)]
-    before = _beside(tokens)
-    after = [each[::-1] for each in _beside([word[::-1] for word in reversed(tokens)])][::-1]
+    before = after = [""] * len(tokens)
+    if "##" in body:
+        before = _beside(tokens)
+        after = [each[::-1] for each in _beside([word[::-1] for word in reversed(tokens)])][::-1]
     for index, word in enumerate(tokens):
         if word not in values:
             if word == "#" and index + 1 < len(tokens) and tokens[index + 1] in values:
@@ -507,13 +595,24 @@ def _beside(tokens: list[str]) -> list[str]:
     return found
 
 
-def _lines_of(content: str) -> tuple[list[str], list[str], list[str], list[int]]:
-    """A file's lines: as they are written, joined, and without comments; which are directives."""
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """A file's lines, and what does not follow from macros."""
+
+    written: list[str]
+    whole: list[str]  # joined where one goes on in the next
+    blank: list[str]  # without comments
+    names: list[frozenset[str]]  # in each of these
+    directives: list[int]
+
+
+def _lines_of(content: str) -> _Lines:
     written = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     lines = spliced(written)
     blank = blank_comments("\n".join(lines)).split("\n")
     directives = [at for at, text in enumerate(blank) if text.lstrip().startswith("#")]
-    return written, lines, blank, directives
+    names = [frozenset(_NAME.findall(text)) for text in blank]
+    return _Lines(written, lines, blank, names, directives)
 
 
 # A file is included by many others, which leave out all of it but the first time.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
+from operator import add
 from typing import NamedTuple
 
 
@@ -62,8 +63,8 @@ class Text:
     def __init__(self, text: str, lines: list[Line]) -> None:
         self.text = text
         self.lines = lines
-        lengths = (len(line) + 1 for line in text.split("\n")[:-1])
-        self.starts = [*accumulate(lengths, initial=0)]  # of each line, and the end
+        lengths = accumulate(map(len, text.split("\n")[:-1]), initial=0)
+        self.starts: list[int] = [*map(add, lengths, count())]  # of each line, and the end
 
     def line_of(self, offset: int) -> tuple[Line | None, int]:
         """The line that holds an offset, and the offset's column in the original line."""

@@ -27,24 +27,44 @@ if TYPE_CHECKING:
     from compiler.check.names import Names
     from compiler.diagnostics import Diagnostics
 
-__all__ = ["check"]
+__all__ = ["Checker", "check"]
 
 
 def check(program: s.Program, diagnostics: Diagnostics, names: Names | None = None) -> c.Program:
     """Type a program, reporting everything wrong with it; noting what names mean, if asked to."""
-    context = Context(diagnostics, names)
-    declarations = _declarations(context)
+    checker = Checker(diagnostics, names)
     try:
         for declaration in program.declarations:
-            declarations.top_level(declaration)
+            checker.take(declaration)
     finally:
-        _part(declarations)
-    typed = context.program
-    typed.errors = list(context.error_names)
-    typed.match_kinds = list(context.match_kinds)
-    if not diagnostics.error_count:
-        lint(typed, context.variables, diagnostics)
-    return typed
+        checker.part()
+    return checker.program()
+
+
+class Checker:
+    """A check, one declaration after the other."""
+
+    def __init__(self, diagnostics: Diagnostics, names: Names | None = None) -> None:
+        self.context = Context(diagnostics, names)
+        self._declarations = _declarations(self.context)
+
+    def take(self, declaration: s.Decl) -> None:
+        """Check the next declaration of the top level."""
+        self._declarations.top_level(declaration)
+
+    def program(self) -> c.Program:
+        """What all that was taken makes; what nobody uses, and the like, is told."""
+        context = self.context
+        typed = context.program
+        typed.errors = list(context.error_names)
+        typed.match_kinds = list(context.match_kinds)
+        if not context.diagnostics.error_count:
+            lint(typed, context.variables, context.diagnostics)
+        return typed
+
+    def part(self) -> None:
+        """Let none of the parts lead back, so that all of them go when they are done."""
+        _part(self._declarations)
 
 
 def _declarations(context: Context) -> Declarations:

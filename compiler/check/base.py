@@ -129,6 +129,8 @@ class Context:
         self.variables: list[c.Variable] = []
         self.lvalue_depth = 0
         self.system = False
+        self.owners = 0  # of type variables: the declarations so far that have any
+        self.versions = 0  # of generic functions and blocks, so far
 
     def error(self, code: str, span: Span, message: str, cure: str = "") -> None:
         """Report an error."""

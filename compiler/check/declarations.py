@@ -54,8 +54,6 @@ class Declarations:
         self.tables = tables
         self.states = states
 
-    _owner = 0  # of type variables: the declarations so far that have any
-
     def top_level(self, node: s.Decl) -> None:
         """One declaration of the program."""
         rule = _RULES.get(type(node))
@@ -242,13 +240,13 @@ class Declarations:
 
     def type_variables(self, names: tuple[s.Word, ...], span: Span) -> tuple[t.TypeVar, ...]:
         """Fresh type variables, declared in the current scope."""
-        self._owner += 1
+        self.context.owners += 1
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.context.error(
                     "duplicate", span, f"type parameter '{name}' is declared twice", "rename one"
                 )
-        variables = tuple(t.TypeVar(str(name), self._owner) for name in names)
+        variables = tuple(t.TypeVar(str(name), self.context.owners) for name in names)
         self.context.scopes[-1] |= self.context.type_arguments(names, variables)
         return variables
 
@@ -515,12 +513,10 @@ class Declarations:
         self.context.scopes, self.context.place = kept, place
         return made
 
-    _versions = 0
-
     def _count_version(self, node: s.Function | s.ParserDecl | s.ControlDecl) -> None:
         """Each choice of type arguments is typed anew, which may double with every level."""
-        self._versions += bool(node.type_params)
-        if self._versions > MAX_VERSIONS:
+        self.context.versions += bool(node.type_params)
+        if self.context.versions > MAX_VERSIONS:
             self.context.error(
                 "too-large",
                 node.span,

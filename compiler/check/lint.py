@@ -136,6 +136,18 @@ def _reads_packet(node: object) -> bool:
     return False
 
 
+_PARTS: dict[object, tuple[str, ...]] = {}
+
+
+def _parts(node: c.Expr | c.Statement | c.SwitchCase) -> tuple[str, ...]:
+    """What a node holds, its place and its type aside."""
+    found = _PARTS.get(type(node))
+    if found is None:
+        named = (each.name for each in fields(node))
+        found = _PARTS[type(node)] = tuple(name for name in named if name not in ("span", "type"))
+    return found
+
+
 def _calls(node: object) -> Iterator[c.Call]:
     if isinstance(node, c.Call):
         yield node
@@ -143,8 +155,8 @@ def _calls(node: object) -> Iterator[c.Call]:
         for each in node:
             yield from _calls(each)
     elif isinstance(node, c.Expr | c.Statement | c.SwitchCase):
-        for each in fields(node):
-            yield from _calls(getattr(node, each.name))
+        for name in _parts(node):
+            yield from _calls(getattr(node, name))
 
 
 # Values before use
@@ -281,8 +293,8 @@ class _Flow:
         if isinstance(expr, c.Call):
             self.call(expr, assigned)
             return
-        for each in fields(expr):
-            value = getattr(expr, each.name)
+        for name in _parts(expr):
+            value = getattr(expr, name)
             if isinstance(value, c.Expr):
                 self.read(value, assigned)
             elif isinstance(value, tuple):

@@ -26,24 +26,56 @@ from compiler.parser.statements import Statements
 from compiler.parser.types import Types
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from compiler.diagnostics import Diagnostics
     from compiler.lexer import Tokens
 
-__all__ = ["MAX_CHAIN", "parse"]
+__all__ = ["MAX_CHAIN", "Parser", "parse"]
+
+
+class Parser:
+    """A parse, one declaration after the other; it may begin behind some that were read before."""
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        diagnostics: Diagnostics,
+        at: int = 0,
+        names: dict[str, bool] | None = None,
+    ) -> None:
+        self._cursor = Cursor(tokens, diagnostics)
+        self._cursor.at = at
+        self._cursor.scopes = [names or {}]
+
+    @property
+    def at(self) -> int:
+        """The token behind the declaration that was read last."""
+        return self._cursor.at
+
+    @property
+    def names(self) -> dict[str, bool]:
+        """What has been declared so far, and whether it is a type."""
+        return self._cursor.scopes[0]
+
+    def declarations(self) -> Iterator[s.Decl]:
+        """The declarations of the top level; one that is broken is told and left out."""
+        types = Types(self._cursor)
+        expressions = types.expressions = Expressions(self._cursor, types)
+        statements = Statements(self._cursor, types, expressions)
+        blocks = Blocks(self._cursor, types, expressions, statements)
+        declarations = Declarations(self._cursor, types, expressions, statements, blocks)
+        statements.declarations = declarations
+        try:
+            yield from declarations.program()
+        finally:
+            # So that what was read goes with its user.
+            del types.expressions, statements.declarations
 
 
 def parse(tokens: Tokens, diagnostics: Diagnostics) -> s.Program:
     """Parse a token list."""
-    cursor = Cursor(tokens, diagnostics)
-    types = Types(cursor)
-    expressions = types.expressions = Expressions(cursor, types)
-    statements = Statements(cursor, types, expressions)
-    blocks = Blocks(cursor, types, expressions, statements)
-    declarations = Declarations(cursor, types, expressions, statements, blocks)
-    statements.declarations = declarations
     try:
-        return declarations.program()
+        return s.Program(tuple(Parser(tokens, diagnostics).declarations()))
     except (SyntaxMistakeError, TooDeepError):
         return s.Program(())
-    finally:
-        del types.expressions, statements.declarations  # so that what was read goes with its user

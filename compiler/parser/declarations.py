@@ -8,6 +8,8 @@ from compiler import syntax as s
 from compiler.parser.cursor import DECLARATION_STARTS, NotClosedError, SyntaxMistakeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from compiler.parser.blocks import Blocks
     from compiler.parser.cursor import Cursor
     from compiler.parser.expressions import Expressions
@@ -36,9 +38,8 @@ class Declarations:
         self.texts = cursor.texts
         self.starts = cursor.starts
 
-    def program(self) -> s.Program:
+    def program(self) -> Iterator[s.Decl]:
         """`p4program : (declaration | ';')*`."""
-        declarations: list[s.Decl] = []
         while self.kinds[self.cursor.at] != "end":
             start = self.cursor.at
             depth, scopes = self.cursor.depth, len(self.cursor.scopes)
@@ -46,15 +47,15 @@ class Declarations:
                 if self.cursor.accept(";"):
                     continue
                 declaration = self.declaration()
-                if declaration is not None:
-                    declarations.append(declaration)
             except SyntaxMistakeError as mistake:
                 self.cursor.depth = depth
                 del self.cursor.scopes[scopes:]
                 if isinstance(mistake, NotClosedError):
                     self._not_closed(start)
                 self._recover_declaration(start)
-        return s.Program(tuple(declarations))
+            else:
+                if declaration is not None:
+                    yield declaration
 
     def _not_closed(self, start: int) -> None:
         """Report that the declaration which begins at a token has too few '}'."""

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler.preprocess import INCLUDE_DIR, content_of
-from doors.editor.program import Program, Settings, SupersededError, read_program, real
+from doors.editor.program import Program, Settings, real
+from doors.editor.reading import Reading, SupersededError, read_program
 from files import FileError
 
 MOST_FILES = 2000  # that are looked through for what they include
@@ -68,6 +69,7 @@ class Desk:
     _listed: list[str] | None = None
     _programs: dict[Path, tuple[int, Program]] = field(default_factory=dict)
     _sound: dict[Path, Program] = field(default_factory=dict)
+    _begun: dict[Path, Reading] = field(default_factory=dict)  # the reading thread's
     _readings: dict[tuple[Path, int], asyncio.Future[Program]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -220,10 +222,16 @@ class Desk:
         self._uncollected += 1
         if self._uncollected > _MOST_UNCOLLECTED:
             self.collect()
-        program = read_program(root, self.settings, self.read, go_on)
+        program = self._reading(root).read(self.read, go_on)
         program.index()
         self._keep(root, version, program)
         return program
+
+    def _reading(self, root: Path) -> Reading:
+        found = self._begun.get(root)
+        if found is None or found.settings != self.settings:
+            found = self._begun[root] = Reading(root, self.settings)
+        return found
 
     def _keep(self, root: Path, version: int, program: Program) -> None:
         self._programs.pop(root, None)
@@ -234,6 +242,7 @@ class Desk:
             oldest = next(iter(self._programs))
             self._programs.pop(oldest, None)
             self._sound.pop(oldest, None)
+            self._begun.pop(oldest, None)
 
     def collect(self) -> None:
         """Let go of what was read and is not asked about any more: it takes a question's time."""

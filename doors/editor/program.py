@@ -1,9 +1,4 @@
-"""A program as an editor sees it: the compiler's passes over it, and the way from places to words.
-
-The passes go on where the compiler would stop: what is broken is left out of the tree, and of the
-rest it is still told what names mean. Only what the compiler itself would say is told as wrong, for
-after an error of syntax the checker reports its echoes.
-"""
+"""A program as an editor sees it: what it was read as, and the way from places to words."""
 
 from __future__ import annotations
 
@@ -11,32 +6,27 @@ import gc
 import os
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from compiler import bmv2
 from compiler import core as c
 from compiler import syntax as s
-from compiler.check import check
 from compiler.check.names import Names
 from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, TooManyErrorsError
-from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens, tokenize
+from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
 from compiler.lower import lower
-from compiler.parser import parse
 from compiler.parser.types import Types
-from compiler.preprocess import INCLUDE_DIR, Preprocessor, blank_comments
-from compiler.source import Line, Text
+from compiler.preprocess import INCLUDE_DIR, blank_comments
+from compiler.source import Text
 
 MOST_ERRORS = 1000  # that are told of a program
 _RECURSION_LIMIT = 20_000
 _UNDERSTOOD = Types.EXPRESSION_ANNOTATIONS  # whose words are no names of a program's
 _OPENS, _CLOSES = {"{", "(", "["}, {"}", ")", "]"}
-
-
-class SupersededError(Exception):
-    """A file changed meanwhile: what would come of this reading nobody wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +83,6 @@ def _directives(text: str) -> dict[int, str]:
     return found
 
 
-class _Watched(tuple[s.Decl, ...]):
-    """Declarations before each of which one asks whether to go on."""
-
-    go_on: Callable[[], None]
-
-    def __iter__(self) -> Iterator[s.Decl]:
-        for each in super().__iter__():
-            self.go_on()
-            yield each
-
-
 @dataclass(eq=False)
 class Program:
     """A file, all that it includes, and what the compiler makes of them."""
@@ -119,6 +98,7 @@ class Program:
     macros: dict[str, str] = field(default_factory=dict)  # and how their definitions read
     expanded: frozenset[str] = frozenset()  # of these, those that are used
     contents: dict[str, str] = field(default_factory=dict)  # of the files
+    json: dict[str, Any] = field(default_factory=dict)  # once it is finished, if it can be run
 
     @property
     def is_sound(self) -> bool:
@@ -134,11 +114,11 @@ class Program:
         """The passes behind types, which tell what BMv2 cannot do."""
         if self.core is None or self.core.main is None:
             return
-        with _deep():
+        with deep():
             try:
                 made, _ = lower(self.core, self.told)
                 self.told.check()
-                bmv2.write(made, self.core, self.text, str(self.root), self.told)
+                self.json = bmv2.write(made, self.core, self.text, str(self.root), self.told)
             except (CompileError, TooManyErrorsError, RecursionError):
                 return  # it is told, or it is deeper than anybody writes
 
@@ -252,9 +232,16 @@ class Program:
         """The token of each declaration's name, and what it declares."""
         return {self._named(at): what for at, what in self.names.declared.items()}
 
+    @cached_property
+    def _at(self) -> dict[int, int]:
+        """The token that begins at an offset."""
+        return {start: at for at, start in enumerate(self.tokens.starts)}
+
     def _named(self, offset: int) -> int:
         """The token of a name; of one written `.name` that of the dot is known."""
-        at = self.token_at(offset)
+        at = self._at.get(offset)
+        if at is None:
+            at = self.token_at(offset)
         return at + (self.tokens.kinds[at] == ".")
 
     def declaration_of(self, at: int) -> int | None:
@@ -344,72 +331,7 @@ class Program:
         return sorted(KEYWORDS - {"_"})
 
 
-def read_program(
-    root: Path,
-    settings: Settings,
-    read: Callable[[Path], str],
-    go_on: Callable[[], None] = lambda: None,
-) -> Program:
-    """What the passes as far as types make of a file; `go_on` may raise in between."""
-    told = Diagnostics(most_errors=MOST_ERRORS)
-    contents: dict[str, str] = {}
-
-    def remembered(path: Path) -> str:
-        contents[real(str(path))] = text = read(path)
-        return text
-
-    preprocessor = Preprocessor(told, settings.include_dirs, read=remembered)
-    for definition in settings.defines:
-        preprocessor.define(definition)
-    with _deep():
-        try:
-            text = preprocessor.run(root)
-            go_on()
-            tokens = tokenize(text.text, told)
-            go_on()
-            syntax = parse(tokens, told)
-            go_on()
-        except TooManyErrorsError:
-            text = told.text or Text("\n", [Line(str(root), 1, "")])
-            tokens, syntax = tokenize("", told), s.Program(())
-        names = Names()
-        core = _checked(syntax, told, names, go_on)
-    macros = {name: _defined(each.params, each.body) for name, each in preprocessor.macros.items()}
-    expanded = frozenset(preprocessor.expanded)
-    return Program(
-        root, settings, text, tokens, syntax, names, told, core, macros, expanded, contents
-    )
-
-
-def _checked(
-    syntax: s.Program, told: Diagnostics, names: Names, go_on: Callable[[], None]
-) -> c.Program | None:
-    """The typed tree of a program without errors; of one that has some, what names mean in it."""
-    is_whole = not told.error_count
-    heard = told
-    if not is_whole:
-        heard = Diagnostics(most_errors=MOST_ERRORS)
-        heard.text = told.text
-    watched = _Watched(syntax.declarations)
-    watched.go_on = go_on
-    try:
-        core = check(s.Program(watched), heard, names)
-    except (TooManyErrorsError, CompileError, RecursionError):
-        return None
-    except (SupersededError, MemoryError):
-        raise
-    except Exception:
-        if is_whole:
-            raise
-        return None  # a tree with holes is none that the checker was made for
-    return core if is_whole and not told.error_count else None
-
-
-def _defined(params: tuple[str, ...] | None, body: str) -> str:
-    return f"({', '.join(params)}) {body}" if params is not None else f" {body}"
-
-
-class _deep:  # noqa: N801 - it reads as what it is
+class deep:  # noqa: N801 - it reads as what it is
     """As deep as the compiler goes, and without a look for garbage in what stays."""
 
     def __enter__(self) -> None:

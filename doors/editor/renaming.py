@@ -13,7 +13,8 @@ from pathlib import Path
 from compiler.diagnostics import Diagnostic
 from compiler.lexer import KEYWORDS
 from doors.editor.kinds import HEADER_METHODS, STACK_METHODS, STACK_PARTS, STATES, TABLE_RESULTS
-from doors.editor.program import Place, Program, is_ours, read_program, real
+from doors.editor.program import Place, Program, is_ours, real
+from doors.editor.reading import read_program
 from lab.errors import LabError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

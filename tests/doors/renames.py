@@ -32,7 +32,8 @@ from compiler.parser import parse
 from compiler.preprocess import Preprocessor
 from compiler.source import Span
 from doors.editor.desk import Desk
-from doors.editor.program import Place, Program, Settings, is_ours, read_program, real
+from doors.editor.program import Place, Program, Settings, is_ours, real
+from doors.editor.reading import read_program
 from doors.editor.renaming import RefusedError, edited, renamed, target
 from lab.machine.paths import ROOT
 

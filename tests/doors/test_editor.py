@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from doors.editor.program import Settings
+from doors.editor.reading import Reading
 from lab.machine.paths import ROOT
-from tests.doors import editor_hostile
+from tests.doors import editor_hostile, rereadings
 from tests.doors.editor_client import SERVER, Client, framed
 from tests.doors.renames import REASONS, sweep
 from tests.lab.conftest import closlab
@@ -408,3 +410,34 @@ def test_the_extension_is_whole() -> None:
             assert rule["include"].removeprefix("#") in grammar["repository"]
         work += [*rule.get("patterns", ()), *rule.get("repository", {}).values()]
     assert rules > 20
+
+
+def test_what_is_read_again_from_where_it_changed_is_as_it_is_read_anew() -> None:
+    assert rereadings.sweep(12, 3) == []
+
+
+def test_what_changes_after_it_is_declared_is_put_back_with_it(tmp_path: Path) -> None:
+    text = """struct pair<T> { T a; T b; }
+T same<T>(in T x) { return x; }
+bit<8> sum(in bit<8> x) { return x; }
+control first(inout bit<8> x) {
+    apply { pair<bit<8>> p = {x, same<bit<8>>(x)}; x = p.a + sum(p.b); }
+}
+bit<8> sum(in bit<8> x, in bit<8> y) { return x + y; }
+control last(inout bit<8> x) { apply { x = sum(x, 1); } }
+"""
+    root = tmp_path / "main.p4"
+    edited = rereadings.Edited(root)
+    reading = Reading(root, Settings(), apart=1)
+    for now in (
+        text,
+        text.replace("p.a +", "p.b +"),
+        text.replace("pair<bit<8>> p", "pair<bit<8>> q"),
+        text,
+    ):
+        edited.texts[str(root)] = now
+        found, wanted = reading.read(edited.read), rereadings.anew(edited)
+        assert rereadings.shown(found) == rereadings.shown(wanted)
+    edited.texts[str(root)] = text.replace("x = sum(x, 1)", "x = " + "(" * 300)  # too deep
+    assert rereadings.shown(reading.read(edited.read)) == rereadings.shown(rereadings.anew(edited))
+    assert found.is_sound and "pair" in str(found.core and found.core.types)

@@ -1,0 +1,212 @@
+"""A program is read, and read again when it has changed: what comes before the change is kept.
+
+Everything in a program is known by where it stands in the preprocessed text, so that what comes
+after a change is another's. What comes before it is the same to the letter, and what the compiler
+makes of it follows from nothing else: words, declarations, and what a check knew after each of
+these. Files that are included come out of the preprocessor as they did, wherever they stand, if
+neither they nor the macros before them have changed.
+
+The passes go on where the compiler would stop: what is broken is left out of the tree, and of the
+rest it is still told what names mean. Only what the compiler itself would say is told as wrong, for
+after an error of syntax the checker reports its echoes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+from compiler import core as c
+from compiler import syntax as s
+from compiler.check import Checker
+from compiler.check.marks import Mark
+from compiler.check.names import Names
+from compiler.diagnostics import CompileError, Diagnostics, TooManyErrorsError
+from compiler.lexer import Tokens, tokenize
+from compiler.parser import Parser
+from compiler.parser.cursor import SyntaxMistakeError, TooDeepError
+from compiler.preprocess import Included, Preprocessor
+from compiler.source import Line, Text
+from doors.editor.program import Program, Settings, deep, real
+
+MOST_ERRORS = 1000  # that are told of a program
+_AHEAD = 3  # tokens behind such a place that have to be the same, too
+
+
+class SupersededError(Exception):
+    """A file changed meanwhile: what would come of this reading nobody wants."""
+
+
+@dataclass(slots=True)
+class _Stop:
+    """A place between two declarations from which one can go on."""
+
+    at: int  # the token behind it
+    count: int  # of the declarations before it
+    names: dict[str, bool]  # that these declare, and whether they are types
+    mark: Mark | None = None  # what a check knew there, if one came so far
+
+
+@dataclass
+class Reading:
+    """A program as it was read last, as far as it helps to read it again.
+
+    At any moment, be a reading broken off or not: `_stops` are places of `_text`, whose tokens and
+    declarations up to there `_tokens` and `_declarations` are.
+    """
+
+    root: Path
+    settings: Settings
+    is_kept: bool = True  # else it is read once
+    apart: int = 1000  # tokens, between two places from which one can go on
+    _included: dict[tuple[str, int], Included] = field(default_factory=dict)
+    _text: Text = field(default_factory=lambda: Text("", []))
+    _tokens: Tokens = field(default_factory=lambda: Tokens([], [], []))
+    _declarations: list[s.Decl] = field(default_factory=list)
+    _stops: list[_Stop] = field(default_factory=list)
+    _checker: Checker | None = None
+
+    def read(
+        self, read: Callable[[Path], str], go_on: Callable[[], None] = lambda: None
+    ) -> Program:
+        """What the passes as far as types make of it; `go_on` may raise in between."""
+        told = Diagnostics(most_errors=MOST_ERRORS)
+        contents: dict[str, str] = {}
+
+        def remembered(path: Path) -> str:
+            name = real(str(path))
+            if name not in contents:
+                contents[name] = read(path)
+            return contents[name]
+
+        included = self._included if self.is_kept else None
+        preprocessor = Preprocessor(
+            told, self.settings.include_dirs, read=remembered, kept=included
+        )
+        for definition in self.settings.defines:
+            preprocessor.define(definition)
+        with deep():
+            try:
+                text = preprocessor.run(self.root)
+                go_on()
+                tokens = self._tokenized(text, told)
+                go_on()
+                syntax = self._parsed(tokens, told, go_on)
+            except TooManyErrorsError:
+                self._stops.clear()
+                text = told.text or Text("\n", [Line(str(self.root), 1, "")])
+                tokens, syntax = tokenize("", told), s.Program(())
+            told, names, core = self._checked(syntax, told, go_on)
+        macros = {name: _defined(m.params, m.body) for name, m in preprocessor.macros.items()}
+        expanded = frozenset(preprocessor.expanded)
+        return Program(
+            self.root, self.settings, text, tokens, syntax, names, told, core, macros, expanded,
+            contents,
+        )  # fmt: skip
+
+    def _tokenized(self, text: Text, told: Diagnostics) -> Tokens:
+        """The words of a text, of which those before its first change are known."""
+        same, before = _same(self._text, text), self._tokens.starts
+        self._stops = [*takewhile(lambda s: before[s.at + _AHEAD] < same, self._stops)]
+        self._text = text
+        last = self._stops[-1] if self._stops else None
+        tokens = tokenize(text.text, told, self._tokens.up_to(last.at) if last else None)
+        if told.found and last is not None:  # what is told of words before it is not known
+            self._stops.clear()
+        self._tokens = tokens
+        return tokens
+
+    def _parsed(self, tokens: Tokens, told: Diagnostics, go_on: Callable[[], None]) -> s.Program:
+        """The declarations, of which those before the last stop are known."""
+        last = self._stops[-1] if self._stops else _Stop(0, 0, {})
+        found = self._declarations = self._declarations[: last.count]
+        parser = Parser(tokens, told, last.at, dict(last.names))
+        try:
+            for declaration in parser.declarations():
+                found.append(declaration)
+                is_far = parser.at >= last.at + self.apart
+                is_end = tokens.kinds[parser.at + _AHEAD] == "end"
+                if self.is_kept and is_far and not is_end and not told.found:
+                    last = _Stop(parser.at, len(found), dict(parser.names))
+                    self._stops.append(last)
+                go_on()
+        except (SyntaxMistakeError, TooDeepError):
+            self._stops.clear()
+            return s.Program(())
+        return s.Program(tuple(found))
+
+    def _checked(
+        self, syntax: s.Program, told: Diagnostics, go_on: Callable[[], None]
+    ) -> tuple[Diagnostics, Names, c.Program | None]:
+        """What is told, what names mean, and the typed tree of a program without errors."""
+        checker, begin = self._checker_at(told)
+        is_whole = not told.found
+        marks = {stop.count: stop for stop in self._stops if stop.mark is None}
+        core = None
+        try:
+            for count, declaration in enumerate(syntax.declarations[begin:], begin + 1):
+                go_on()
+                checker.take(declaration)
+                if count in marks:
+                    marks[count].mark = Mark.of(checker.context)
+            core = checker.program()
+        except (TooManyErrorsError, CompileError, RecursionError):
+            pass  # it is told
+        except (SupersededError, MemoryError):
+            raise
+        except Exception:
+            if is_whole:
+                raise  # a tree with holes is none that the checker was made for
+        finally:
+            if not self.is_kept:
+                checker.part()
+        names, heard = checker.context.meanings, checker.context.diagnostics
+        assert names is not None
+        if not is_whole:
+            return told, names, None
+        return heard, names, None if heard.error_count else core
+
+    def _checker_at(self, told: Diagnostics) -> tuple[Checker, int]:
+        """A check that has come as far as is known, and the number of declarations before that."""
+        marked = [stop for stop in self._stops if stop.mark is not None]
+        if self._checker is None or not marked:
+            heard = Diagnostics(most_errors=MOST_ERRORS)
+            self._checker = Checker(heard, Names())
+        else:
+            last = marked[-1]
+            assert last.mark is not None
+            last.mark.restore(self._checker.context)
+        self._checker.context.diagnostics.text = told.text
+        return self._checker, marked[-1].count if marked else 0
+
+
+def _same(before: Text, now: Text) -> int:
+    """How far two texts are the same, and come from the same places: whole lines."""
+    lines = 0
+    for one, other in zip(before.lines, now.lines, strict=False):
+        if one is not other and one != other:
+            break
+        lines += 1
+    low, high = 0, lines
+    while low < high:  # the same line may read differently, where a macro does
+        middle = (low + high + 1) // 2
+        end = before.starts[middle]
+        is_same = end == now.starts[middle] and before.text[:end] == now.text[:end]
+        low, high = (middle, high) if is_same else (low, middle - 1)
+    return before.starts[low]
+
+
+def _defined(params: tuple[str, ...] | None, body: str) -> str:
+    return f"({', '.join(params)}) {body}" if params is not None else f" {body}"
+
+
+def read_program(
+    root: Path,
+    settings: Settings,
+    read: Callable[[Path], str],
+    go_on: Callable[[], None] = lambda: None,
+) -> Program:
+    """What the passes as far as types make of a file, once."""
+    return Reading(root, settings, is_kept=False).read(read, go_on)
