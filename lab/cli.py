@@ -57,6 +57,7 @@ COMMANDS = (
     "enter",
     "exec",
     "mpirun",
+    "nccl-tests",
     "pcap",
     "frames",
     "shell",
@@ -118,7 +119,7 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     called = next((word for word in words if not word.startswith("-")), None)
     for name in COMMANDS:
         if name == called:
-            module = import_module(f"lab.commands.{name}")
+            module = import_module(f"lab.commands.{_file_of(name)}")
             settings = {
                 "ignore_unknown_options": getattr(module, "HAS_WORDS_OF_OTHERS", False),
                 "allow_interspersed_args": not getattr(module, "ENDS_WITH_A_PROGRAM", False),
@@ -137,9 +138,13 @@ def _words() -> list[str]:
     return asked.split()[1:]
 
 
+def _file_of(name: str) -> str:
+    return name.replace("-", "_")
+
+
 def _title(name: str) -> str:
     """What a command's file says it does, read without running it."""
-    found = _SAYS.search((Path(__file__).parent / "commands" / f"{name}.py").read_text())
+    found = _SAYS.search((Path(__file__).parent / "commands" / f"{_file_of(name)}.py").read_text())
     return cleandoc(found[1]) if found else ""
 
 

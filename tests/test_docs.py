@@ -50,6 +50,7 @@ ELSEWHERE = {
     "enter": "tests/lab/test_prompt.py",
     "exec": "tests/lab/test_programs.py",
     "mpirun": "tests/lab/test_programs.py",
+    "nccl-tests": "tests/verbs/test_nccl_tests.py",
     "pcap": "tests/lab/test_prompt.py",
     "shell": "tests/lab/test_prompt.py",
     "agree": "tests/lab/test_agree.py",
@@ -156,7 +157,7 @@ def test_every_command_of_a_page_is_one(page: Path) -> None:
 
 @cache
 def _as_click(name: str) -> Any:
-    module = import_module(f"lab.commands.{name}")
+    module = import_module(f"lab.commands.{name.replace('-', '_')}")
     app = typer.Typer(add_completion=False)
     others = getattr(module, "HAS_WORDS_OF_OTHERS", False)
     app.command(name, context_settings={"ignore_unknown_options": others})(module.command)

@@ -118,9 +118,8 @@ def commands_page() -> str:
             continue
         module = import_module(f"lab.commands.{path.stem}")
         if hasattr(module, "command"):
-            parts.append(
-                f"## closlab {path.stem}\n\n```\n{_help(path.stem, module.command)}\n```\n"
-            )
+            name = path.stem.replace("_", "-")
+            parts.append(f"## closlab {name}\n\n```\n{_help(name, module.command)}\n```\n")
         else:
             about = inspect.cleandoc(module.main.__doc__ or "")
             parts.append(f"## closlab {path.stem}\n\n{about}\n")

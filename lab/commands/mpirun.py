@@ -1,4 +1,4 @@
-"""``closlab mpirun``: a program of MPI on the hosts, a rank each."""
+"""``closlab mpirun``: a program of MPI on the hosts, a rank each, or several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import typer
 
 from lab.commands.exec import Class, Clock, door_of, run
 from lab.commands.options import Changes, Dilation, On, Out, Running, Stretch, times
-from lab.errors import LabError
 from lab.runs.mpi import find_mpirun
 from lab.runs.programs import Wanted
 
@@ -19,7 +18,8 @@ ENDS_WITH_A_PROGRAM = True
 def command(
     words: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help="What to run.")],
     ranks: Annotated[
-        int | None, typer.Option("-n", min=1, help="How many; without it a rank on each host.")
+        int | None,
+        typer.Option("-n", min=1, help="How many, evenly over hosts; without it one on each."),
     ] = None,
     hosts: Annotated[
         str | None, typer.Option("--hosts", help="Which, such as h1,h5; otherwise the first.")
@@ -39,14 +39,12 @@ def command(
     stretch: Stretch = "1",
     out: Out = None,
 ) -> None:
-    """Run a program of MPI, a rank a host, by Open MPI's own mpirun.
+    """Run a program of MPI by Open MPI's own mpirun: a rank a host, or several if -n is more.
 
     On the running lab, or on a fabric of its own (--on). Options come before the program. With
     --verbs messages go by UCX and RoCEv2, and clocks are the fabric's.
     """
-    if ranks is not None and hosts is not None and len(hosts.split(",")) != ranks:
-        raise LabError(f"-n {ranks}, and --hosts names {len(hosts.split(','))}", "Say one of them.")
     where = hosts or ranks or "all"
     launcher, door = find_mpirun(mpirun), door_of(verbs, clock)
-    wanted = Wanted(where, tuple(words), priority, times(stretch), launcher, door)
+    wanted = Wanted(where, tuple(words), priority, times(stretch), launcher, door, ranks)
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))

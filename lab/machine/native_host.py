@@ -7,6 +7,7 @@ from pathlib import Path
 from lab.machine.building import building
 from switch import build
 from traffic.endpoint import NIC_SOURCE, PROGRAM_SOURCES, STRETCH_SOURCE
+from traffic.nccl_tests import RANK_SOURCE
 from traffic.tester import SOURCES as TESTER_SOURCES
 from traffic.verbs import CLOCK_SOURCE, LIBRARIES
 
@@ -24,6 +25,13 @@ def endpoint_program() -> Path:
 def nic_program() -> Path:
     """The adapter that programs of others send through."""
     return _built("nic", (NIC_SOURCE,))
+
+
+def nccl_rank_program() -> Path:
+    """A rank of a collective that calls NCCL's network plugin."""
+    abi = CLOCK_SOURCE.with_name("nccl_abi.h")
+    words = ("-iquote", str(abi.parent), "-ldl")
+    return _built("nccl-rank", (RANK_SOURCE,), *words, also=(abi.read_bytes(),))
 
 
 def tester_program() -> Path:
@@ -46,10 +54,11 @@ def fabric_clock_library() -> Path:
 
 def verbs_libraries() -> dict[str, Path]:
     """By the names that programs know them by, the libraries that are an adapter of verbs."""
-    found = {}
+    found: dict[str, Path] = {}
     for library in LIBRARIES:
         exports = (f"-Wl,-soname,{library.name}", f"-Wl,--version-script={library.exports}")
-        words = ("-shared", "-fPIC", *exports, *library.words)
+        needed = [str(found[name]) for name in library.needs]
+        words = ("-shared", "-fPIC", *exports, *library.words, *needed)
         text = library.exports.read_bytes()
         found[library.name] = _built(library.name, library.sources, *words, also=(text,))
     return found

@@ -42,9 +42,14 @@ class Mpirun:
     major: int  # version
 
     def words(
-        self, ways: Mapping[str, Way], stretch: float, program: Sequence[str], folder: Path
+        self,
+        ways: Mapping[str, Way],
+        ranks: Mapping[str, int],
+        stretch: float,
+        program: Sequence[str],
+        folder: Path,
     ) -> list[str]:
-        """What starts a program on hosts, a rank each; a folder keeps what that needs."""
+        """What starts a program on hosts, so many ranks each; a folder keeps what that needs."""
         agent = folder / "enter"
         cases = (
             f'{host}) shift; exec {shlex.join(way.command(host, ()))} sh -c "$*" ;;'
@@ -55,7 +60,9 @@ class Mpirun:
         return [
             *(self.path, "--allow-run-as-root", *self._by(agent)),
             *_sent_by(any(way.told for way in ways.values())),
-            *("--host", ",".join(f"{host}:1" for host in ways), "-n", str(len(ways))),
+            *("--host", ",".join(f"{host}:{count}" for host, count in ranks.items())),
+            # Neighbours share a host; hosts share this machine's processors, whichever are idle.
+            *("-n", str(sum(ranks.values())), "--map-by", "slot", "--bind-to", "none"),
             *(["env", *wrapped] if wrapped else []),
             *_told_there(ways, folder),
             *program,

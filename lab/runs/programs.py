@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from lab.results.outcome import SwitchCounts
 from lab.runs.emulate import emulate
 from lab.runs.mpi import Mpirun, Way
 from lab.runs.run import check
-from lab.runs.verbs import VerbsDoor
+from lab.runs.verbs import VerbsDoor, bytes_of_pair
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest
@@ -75,14 +76,9 @@ class Ground:
         )
 
     def hosts(self, wanted: str | int) -> list[str]:
-        """Hosts by name, such as `h1,h2`, or `all`; or the first so many."""
+        """Hosts by name, such as `h1,h2`, or `all`; or the first so many, if there are."""
         known = [*self.pids]
         if isinstance(wanted, int):
-            if wanted > len(known):
-                raise LabError(
-                    f"there are {len(known)} hosts, and {wanted} ranks are asked for",
-                    "A rank has a host of its own here: ask for fewer, or take a larger fabric.",
-                )
             return known[:wanted]
         names = known if wanted == "all" else wanted.split(",")
         for name in names:
@@ -115,23 +111,20 @@ class Wanted:
     words: tuple[str, ...]
     priority: int | None = None  # none: the usual one
     stretch: float | None = 1.0  # None: as much as time is dilated
-    mpirun: Mpirun | None = None  # the launcher; none: a program a host, without one
+    mpirun: Mpirun | None = None  # the launcher; none: a program a rank, without one
     verbs: VerbsDoor | None = None  # what programs of RDMA find
+    ranks: int | None = None  # of one job, several a host if there are more; none: one a host
 
     def tasks(self, ground: Ground, folder: Path) -> list[Task]:
         """The processes to start; a folder keeps what they need."""
         jobs = ground.jobs(ground.hosts(self.hosts))
         stretch = ground.dilation if self.stretch is None else self.stretch
+        if self.mpirun is not None or self.ranks is not None:
+            jobs = [spread(_of_one_tenant(jobs), self.ranks)]
         if self.mpirun is not None:
-            hosts, *others = jobs
-            if others:
-                raise LabError(
-                    f"{hosts[0]} and {others[0][0]} are of two tenants with networks of their own, "
-                    "and its ranks could not reach each other",
-                    f"Name hosts of one tenant, such as --hosts {','.join(hosts)}.",
-                )
+            (hosts,) = jobs
             ways = self._ways(ground, hosts, folder)
-            started = self.mpirun.words(ways, stretch, self.words, folder)
+            started = self.mpirun.words(ways, Counter(hosts), stretch, self.words, folder)
             started = [*ways[hosts[0]].files, *started]
             return [_task(ground, hosts, 0, started, 1.0, folder)]
         adapters = self.verbs.adapters(ground.scenario, self.priority) if self.verbs else None
@@ -150,6 +143,23 @@ class Wanted:
                     tasks.append(replace(task, environment={**told, **together}))
         return tasks
 
+    def announced(self, ground: Ground) -> str:
+        """What is known before of how long it will take, in words."""
+        passes = (
+            f"Time passes {ground.dilation:,.0f} times more slowly on the fabric: a millisecond of "
+            f"its own takes {duration(ground.dilation * 1e6)} here"
+        )
+        sent = bytes_of_pair(self.words) if self.verbs and self.words else None
+        if self.verbs is None or sent is None:
+            return f"{passes}."
+        hosts = ground.hosts(self.hosts)
+        bps = self.verbs.adapters(ground.scenario, self.priority)[hosts[0]].bps
+        takes_ns = sent * max(1, len(hosts) - 1) * 8e9 / bps
+        return (
+            f"{passes}. {Path(self.words[0]).name} will take at least {duration(takes_ns)}, which "
+            f"are {duration(takes_ns * ground.dilation)}; -n says how many messages."
+        )
+
     def _ways(self, ground: Ground, hosts: Sequence[str], folder: Path) -> dict[str, Way]:
         """A launcher's to hosts."""
         names = folder / _NAMES
@@ -166,6 +176,28 @@ class Wanted:
             )
             for host in hosts
         }
+
+
+def spread(hosts: Sequence[str], ranks: int | None) -> list[str]:
+    """The host of each rank: neighbours share one, and none has two ranks more than another."""
+    if ranks is None:
+        return [*hosts]
+    if ranks < len(hosts):
+        raise LabError(
+            f"{ranks} ranks are asked for, on {len(hosts)} hosts", "Name as many hosts, or fewer."
+        )
+    return [hosts[rank * len(hosts) // ranks] for rank in range(ranks)]
+
+
+def _of_one_tenant(jobs: Sequence[Sequence[str]]) -> Sequence[str]:
+    hosts, *others = jobs
+    if others:
+        raise LabError(
+            f"{hosts[0]} and {others[0][0]} are of two tenants with networks of their own, "
+            "and its ranks could not reach each other",
+            f"Name hosts of one tenant, such as --hosts {','.join(hosts)}.",
+        )
+    return hosts
 
 
 def _task(
@@ -187,6 +219,8 @@ def launch(
 ) -> Ended:
     """Run programs to their end."""
     names = ground.plug(ground.hosts(wanted.hosts), wanted.priority or 0)
+    if ground.dilation > 1:
+        print(wanted.announced(ground), file=sys.stderr)
     with scratch() as folder:
         (folder / _NAMES).write_text(names)
         return programs.run(wanted.tasks(ground, folder), happen)

@@ -6,6 +6,7 @@ LD_LIBRARY_PATH. Its clocks are the fabric's, so that what it measures is the fa
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import time
@@ -23,7 +24,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from traffic.congestion import CONTROLS, NONE
 
-__all__ = ["Adapter", "VerbsDoor", "uses_verbs_library"]
+__all__ = ["Adapter", "VerbsDoor", "bytes_of_pair", "uses_verbs_library"]
 
 # Or one that loads it when it is asked for.
 _LIBRARIES = (b"libibverbs.so.1", b"libuct.so.0", b"libucp.so.0", b"libfabric.so.1")
@@ -34,6 +35,36 @@ _PORT = 18515  # at which they meet, if they are not told
 _PAIRS = re.compile(
     r"(ib_(write|read|send|atomic)_(bw|lat)|ibv_\w+_pingpong|ucx_perftest|fi_pingpong)$"
 )
+
+
+_BANDWIDTH = re.compile(r"ib_(write|read|send)_bw$")  # which send so many bytes, or these
+_MESSAGES, _MESSAGE_BYTES = 5000, 65536
+
+
+def bytes_of_pair(words: Sequence[str]) -> int | None:
+    """What a client of perftest's passes on one way, if it is told how much that is to be."""
+    told = {*words}
+    if _BANDWIDTH.match(Path(words[0]).name) is None or told & {"-a", "--all", "-D", "--duration"}:
+        return None
+    numbers = [
+        _number(words, names, otherwise)
+        for names, otherwise in (
+            (("-n", "--iters"), _MESSAGES),
+            (("-s", "--size"), _MESSAGE_BYTES),
+            (("-q", "--qp"), 1),
+        )
+    ]
+    return math.prod(numbers)
+
+
+def _number(words: Sequence[str], names: tuple[str, str], otherwise: int) -> int:
+    """What follows an option; what is no number is for the program to refuse."""
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        name, equals, text = word.partition("=")
+        if name in names:
+            number = text if equals else after
+            return int(number) if number.isdecimal() else otherwise
+    return otherwise
 
 
 def uses_verbs_library(program: str) -> bool:

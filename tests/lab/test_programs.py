@@ -17,7 +17,7 @@ from lab.engines.mininet import hands
 from lab.engines.mininet.programs import Task, environment, run, stretched
 from lab.errors import LabError, MissingTool
 from lab.runs.mpi import Mpirun, find_mpirun
-from lab.runs.programs import Ground, Wanted
+from lab.runs.programs import Ground, Wanted, spread
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.test_prompt import Prompt
 from tests.stand_ins import stand_in
@@ -94,9 +94,34 @@ def test_ranks_are_told_who_they_are() -> None:
 def test_hosts_that_are_not_there_are_named() -> None:
     ground = Ground({"h1": 1, "h2": 2}, 1.0, lambda words: words, lambda *_: "")
     assert ground.hosts("all") == ["h1", "h2"] and ground.hosts(1) == ["h1"]
-    for wanted, said in ((3, "there are 2 hosts, and 3"), ("h1,h3", "'h3'"), ("h1,h1", "twice")):
+    for wanted, said in (("h1,h3", "'h3'"), ("h1,h1", "twice")):
         with pytest.raises(LabError, match=said):
             ground.hosts(wanted)
+
+
+def test_ranks_are_spread_over_hosts_evenly_and_neighbours_share_one(tmp_path: Path) -> None:
+    hosts = ["h1", "h2", "h3"]
+    for ranks in (*range(3, 20), 64):
+        placed = spread(hosts, ranks)
+        counts = [placed.count(host) for host in hosts]
+        assert placed == sorted(placed) and sum(counts) == ranks
+        assert max(counts) - min(counts) <= 1
+    assert spread(hosts, None) == hosts
+    with pytest.raises(LabError, match="2 ranks are asked for, on 3 hosts"):
+        spread(hosts, 2)
+    ground = Ground({"h1": 1, "h2": 2}, 1.0, lambda words: words, lambda *_: "")
+    tasks = Wanted("all", ("true",), ranks=5).tasks(ground, tmp_path)
+    keys = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "CLOSLAB_HOSTS")
+    assert [(task.host, *(task.environment[key] for key in keys)) for task in tasks] == [
+        ("h1", "0", "5", "0", "3", "h1,h2"),
+        ("h1", "1", "5", "1", "3", "h1,h2"),
+        ("h1", "2", "5", "2", "3", "h1,h2"),
+        ("h2", "3", "5", "0", "2", "h1,h2"),
+        ("h2", "4", "5", "1", "2", "h1,h2"),
+    ]
+    mpirun = Mpirun("/opt/mpirun", 5)
+    (task,) = Wanted("all", ("true",), mpirun=mpirun, ranks=3).tasks(ground, tmp_path)
+    assert "h1:2,h2:1" in task.words and task.words[task.words.index("-n") + 1] == "3"
 
 
 def test_tenants_with_networks_of_their_own_are_a_job_each(tmp_path: Path) -> None:
@@ -221,7 +246,6 @@ def test_options_that_do_not_go_together_are_told() -> None:
         (("exec", "h1", "--dilation", "5", "--", "true"), "Say --on too"),
         (("exec", "h1", "--on", "hello", "--lab", "x", "--", "true"), "choose"),
         (("exec", "h9", "--on", "pfc-storm", "--", "true"), "storm is done by the lab's own"),
-        (("mpirun", "-n", "3", "--hosts", "h1,h2", "true"), "Say one of them"),
     ):
         done = closlab(*words)
         assert done.returncode == 1 and said in done.stderr, done.stderr

@@ -1,6 +1,6 @@
-"""What perftest prints on the fabric, beside what the simulator says of the same bytes.
+"""What perftest and nccl-tests print on the fabric, beside the simulator's of the same bytes.
 
-    python -m tests.verbs.figures [bandwidth] [latency] [loss] [incast]
+    python -m tests.verbs.figures [bandwidth] [latency] [loss] [incast] [nccl]
 
 Debian's programs run as they are by ``closlab exec`` (perftest). A line each: both figures, by how
 much they differ, and how much they may. It exits with 1 if one differs by more.
@@ -14,10 +14,12 @@ import re
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.lab.conftest import closlab
+from traffic.nccl_tests import PROGRAMS
 
 KB = 1024
 MESSAGE = 64 * KB  # perftest's own
@@ -31,6 +33,7 @@ FAIR = {
 }
 AVERAGE = re.compile(r"^(h\d+): +(\d+) +\d+ +\S+ +(\S+)", re.MULTILINE)
 LATENCIES = re.compile(r"^h2: +\d+ +\d+ +(\S+) +\S+ +(\S+)", re.MULTILINE)
+ROWS = re.compile(r"^ +(\d+) +\d+ +\w+ +\w+ +-?\d+ +(\S+) +\S+ +\S+ +(\d+)", re.MULTILINE)
 SENDERS = 7
 SLOWLY = 20000  # times: what the machine takes to notice a packet is then little of a microsecond
 
@@ -64,12 +67,19 @@ def bandwidths(said: str) -> list[float]:
     return [float(gbps) for host, _, gbps in AVERAGE.findall(said) if host != "h1"]
 
 
-def told(what: str, found: float, expected: float, most: float, beside: str = "simulator") -> bool:
+def told(
+    what: str,
+    found: float,
+    expected: float,
+    most: float,
+    beside: str = "simulator",
+    program: str = "perftest",
+) -> bool:
     """Print a line; whether it is as it should be."""
     off = found / expected - 1
     fine = abs(off) <= most
     print(
-        f"{what:28} perftest {found:8.2f}  {beside} {expected:8.2f}  {off:+7.2%}"
+        f"{what:28} {program} {found:8.2f}  {beside} {expected:8.2f}  {off:+7.2%}"
         f"  at most {most:.0%}{'' if fine else '  <-- more'}",
         flush=True,
     )
@@ -132,11 +142,52 @@ def incast() -> bool:
     return fine and lossless and len(shares) == SENDERS
 
 
+def collective_ns(op: str, size: int) -> float:
+    """How long a collective takes, in the simulator."""
+    traffic = f"{{kind: collective, op: {op}, bytes: {size}}}"
+    if op == "send-receive":
+        ring = ("h1", "h2", "h3", "h4", "h1")
+        flows = (f"{{src: {a}, dst: {b}, bytes: {size}}}" for a, b in pairwise(ring))
+        traffic = f"{{kind: flows, flows: [{', '.join(flows)}]}}"
+    values = settings({**SMALL, "traffic": traffic})
+    with TemporaryDirectory() as folder:
+        done = closlab("run", "hello", "--engine", "sim", *values, "--out", folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with (Path(folder) / "flows.csv").open() as file:
+            return max(
+                float(row["start_ns"]) + float(row["fct_ns"]) for row in csv.DictReader(file)
+            )
+
+
+def nccl() -> bool:
+    """Collectives of four ranks, each on a host, of two sizes.
+
+    The simulator's ends when the last byte has come. Ranks first say where their buffers are, and
+    wait at the end for the last acknowledgement: two crossings more. The mean of ranks' times is
+    printed, which of a broadcast is less, for its root is done before the others.
+    """
+    fine, crossing = True, collective_ns("send-receive", 4)
+    for program, (op, _) in PROGRAMS.items():
+        words = (program, "-b", "64K", "-e", "1M", "-f", "16", "-n", "2", "-g", "4", "-w", "0")
+        on = ("--on", "hello", *settings(SMALL), "--dilation", str(SLOWLY))
+        done = closlab("nccl-tests", *words, *on)
+        assert done.returncode == 0, done.stdout + done.stderr
+        for size, us, wrong in ROWS.findall(done.stdout):
+            what, simulated = f"{program}, {int(size) // KB} KB", collective_ns(op, int(size))
+            print(f"{what}: {us} us, {wrong} wrong; in the simulator {simulated / 1000:.2f} us")
+            expected = (simulated + 2 * crossing) / 1000
+            most = 0.35 if op == "broadcast" else 0.15
+            fine &= told("with two crossings (us)", float(us), expected, most, program=program)
+            fine &= wrong == "0"
+    return fine
+
+
 FIGURES: dict[str, Callable[[], bool]] = {
     "bandwidth": bandwidth,
     "latency": latency,
     "loss": loss,
     "incast": incast,
+    "nccl": nccl,
 }
 
 

@@ -12,7 +12,7 @@ enum { PORT = 18600, TRIES = 200, BETWEEN_US = 50000 };
 static int peer; /* the other program */
 
 /* It waits on "-", else connects to who waits there. */
-static void meet(const char *address)
+static inline void meet(const char *address)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -29,7 +29,7 @@ static void meet(const char *address)
     close(fd);
 }
 
-static void exchange(const void *mine, void *others, size_t n)
+static inline void exchange(const void *mine, void *others, size_t n)
 {
     need(write(peer, mine, n) == (ssize_t)n, "write");
     need(recv(peer, others, n, MSG_WAITALL) == (ssize_t)n, "read");
@@ -41,8 +41,8 @@ struct end {
     union ibv_gid gid;
 };
 
-static void connect_qp(struct ibv_qp *qp, struct end here, struct end there, int mtu, int timeout,
-                       int rnr_retry)
+static inline void connect_qp(struct ibv_qp *qp, struct end here, struct end there, int mtu,
+                              int timeout, int rnr_retry)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL_ACCESS,

@@ -255,6 +255,79 @@ def test_tshark_knows_every_packet(libraries: Path, player: Path, tmp_path: Path
     assert {*range(21), 22, 23} <= opcodes.keys()
 
 
+# --- NCCL's network -------------------------------------------------------------------------------
+
+# A receiver that is not there yet is no loss: time-outs are for those.
+NCCL = "env CLOSLAB_DILATION=1000 NCCL_IB_TIMEOUT=8"
+
+
+@pytest.fixture(scope="module")
+def nccl_peer(libraries: Path) -> str:
+    """What calls the plugin as NCCL does, which knows nothing of verbs."""
+    program = libraries / "nccl-peer"
+    command = [*build.compiler(), *STRICT, f"-I{ABI}", str(HERE / "nccl_peer.c"), "-ldl"]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    return f"{NCCL} {program} {libraries / 'libnccl-net.so'}"
+
+
+def between_two(
+    libraries: Path, peer: str, case: str, loss: float = 0
+) -> list[tuple[int, str, dict[str, int]]]:
+    """Of both ends: the code, all they said, and the numbers in it."""
+    ended = over_wire(libraries, f"{peer} - {case}", f"{peer} 10.9.0.1 {case}", loss=loss)
+    found = (dict(re.findall(r"^([\w-]+) (\d+)$", said, re.MULTILINE)) for _, said in ended)
+    numbers = [{name: int(number) for name, number in each.items()} for each in found]
+    return [(code, said, told) for (code, said), told in zip(ended, numbers, strict=True)]
+
+
+@pytest.mark.parametrize("loss", [0.005, pytest.param(0.02, marks=pytest.mark.slow)])
+def test_nccls_messages_arrive_whole_many_at_a_time(
+    libraries: Path, nccl_peer: str, loss: float
+) -> None:
+    """From nothing to 3 MB, both ways, into buffers that may be larger, on a wire that loses."""
+    for code, said, told in between_two(libraries, nccl_peer, "exchange", loss):
+        assert code == 0 and told["wrong"] == 0, said
+        assert told["sent-at-once"] == told["received-at-once"] == 32
+        assert told["speed"] == 100_000 and told["guid"] == 1
+
+
+def test_nccl_is_told_of_what_it_must_not_do_and_goes_on(libraries: Path, nccl_peer: str) -> None:
+    (code, said, waits), (other_code, other_said, asks) = between_two(
+        libraries, nccl_peer, "misuse"
+    )
+    assert code == other_code == 0, said + other_said
+    assert asks["too-long"] == 5 and asks["of-a-gpu"] == 3  # ncclInvalidUsage, ncclInternalError
+    assert asks["two-at-once"] == waits["two-at-once"] == 3
+
+
+@pytest.mark.parametrize(
+    "case", ["sender-killed", pytest.param("receiver-killed", marks=pytest.mark.slow)]
+)
+def test_nccl_is_told_that_its_peer_was_killed(libraries: Path, nccl_peer: str, case: str) -> None:
+    (killed, *_), (code, said, told) = between_two(libraries, nccl_peer, case)
+    assert killed == -9 and code == 0 and told["ended-with"] == 6, said  # ncclRemoteError
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_nccls_messages_cross_a_fabric_until_one_end_is_killed(
+    libraries: Path, nccl_peer: str, tmp_path: Path
+) -> None:
+    """Hosts of two leaves. Who is killed has failed, and the others would be ended with it."""
+    peer = nccl_peer.removeprefix("env CLOSLAB_DILATION=1000 ").replace(
+        str(libraries) + "/lib", "lib"
+    )
+    script = tmp_path / "both"
+    script.write_text(
+        f"""[ $RANK = 0 ] && at=- || at=$(getent hosts h1 | cut -d' ' -f1)
+env {peer} $at exchange || exit
+env {peer} $at sender-killed || [ $RANK = 0 ]"""
+    )
+    done = closlab("exec", *SMALL, "--verbs", "h1,h3", "--", "sh", str(script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("wrong 0\n") == 2 and "h3: ended-with 6" in done.stdout
+
+
 # --- programs that others wrote -------------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ class Library:
     sources: tuple[Path, ...]
     exports: Path  # names and versions that it has for others
     words: tuple[str, ...] = ()  # for the compiler
+    needs: tuple[str, ...] = ()  # of these libraries, before it
 
 
 LIBRARIES = (
@@ -43,6 +44,13 @@ LIBRARIES = (
         tuple(_HERE / f"{name}.c" for name in _CONNECTIONS),
         _HERE / "librdmacm.map",
         ("-pthread",),
+    ),
+    Library(
+        "libnccl-net.so",
+        (_HERE / "nccl_net.c",),
+        _HERE / "libnccl-net.map",
+        ("-pthread",),
+        ("libibverbs.so.1",),
     ),
     Library("libmlx5.so.1", (_HERE / "absent.c",), _HERE / "libmlx5.map"),
     Library("libefa.so.1", (_HERE / "absent.c",), _HERE / "libefa.map", ("-DOF_EFA",)),

@@ -41,6 +41,7 @@ class Task:
     host: str
     words: tuple[str, ...]  # that start it, from where they are started
     environment: Mapping[str, str]
+    is_plain: bool = False  # whether its lines are passed on as they are, without its host's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,21 @@ def on_host(pid: int, host: str, names: Path, words: Sequence[str]) -> list[str]
 
 
 def environment(hosts: Sequence[str], rank: int, dilation: float, stretch: float) -> dict[str, str]:
-    """What the program of a rank is told, in words that those of others know."""
+    """What the program of a rank is told, in words that those of others know.
+
+    Hosts are those of the ranks: one that has several is named as often, in a row.
+    """
     return {
         **os.environ,
         "RANK": str(rank),
         "WORLD_SIZE": str(len(hosts)),
-        "LOCAL_RANK": "0",
-        "LOCAL_WORLD_SIZE": "1",
+        "LOCAL_RANK": str(rank - hosts.index(hosts[rank])),
+        "LOCAL_WORLD_SIZE": str(hosts.count(hosts[rank])),
         "MASTER_ADDR": hosts[0],
         "MASTER_PORT": str(_RENDEZVOUS_PORT),
         "GLOO_SOCKET_IFNAME": INTERFACE,
         "CLOSLAB_HOST": hosts[rank],
-        "CLOSLAB_HOSTS": ",".join(hosts),
+        "CLOSLAB_HOSTS": ",".join(dict.fromkeys(hosts)),
         "CLOSLAB_DILATION": f"{dilation:g}",
         **stretched(stretch),
     }
@@ -108,7 +112,7 @@ def run(tasks: Sequence[Task], happen: Callable[[float], float | None] = lambda 
             for pipe, to in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
                 if pipe is not None:
                     os.set_blocking(pipe.fileno(), False)
-                    selector.register(pipe, selectors.EVENT_READ, _Teller(task.host, to.buffer))
+                    selector.register(pipe, selectors.EVENT_READ, _Teller(task, to.buffer))
         left = {*range(len(tasks))}
         while left and not code:
             next_s = happen(time.monotonic() - began)
@@ -162,8 +166,9 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 class _Teller:
     """Lines of one program, each behind its host's name."""
 
-    def __init__(self, host: str, to: IO[bytes]) -> None:
-        self._prefix, self._to, self._rest = f"{host}: ".encode(), to, b""
+    def __init__(self, task: Task, to: IO[bytes]) -> None:
+        self._prefix = b"" if task.is_plain else f"{task.host}: ".encode()
+        self._to, self._rest = to, b""
 
     def tell(self, text: bytes) -> None:
         *lines, self._rest = (self._rest + text).split(b"\n")
