@@ -1,4 +1,7 @@
-"""An installation that brought what it needs asks for no compiler, and uses one that is there."""
+"""An installation that brought what it needs asks for no compiler, and uses one that is there.
+
+By night, for all C is compiled anew, by ziglang. By day a wheel simulates (`tests/test_wheel.py`).
+"""
 
 import os
 import shutil
@@ -10,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab.machine.paths import ROOT
+
+pytestmark = pytest.mark.slow
 
 _WITHOUT_ZIG = "import sys; sys.modules['ziglang'] = None\n"
 _CLOSLAB = "from lab.cli import main; main()"
@@ -105,7 +110,7 @@ def test_a_changed_program_without_a_compiler_is_told_both_cures(user: Installat
     assert not (user.home / "mine").exists()
 
 
-@pytest.mark.parametrize("by", ["this machine's", pytest.param("ziglang", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("by", ["this machine's", "ziglang"])
 def test_a_changed_program_is_linked_to_the_run_time_that_came(user: Installation, by: str) -> None:
     words = ("run", "hello", "--engine", "sim", "--p4", str(changed(user.home)), "--out", "mine")
     told = {"PATH": os.environ["PATH"]} if by != "ziglang" else {}

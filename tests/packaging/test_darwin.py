@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lab.machine.paths import ROOT
 
 
+@pytest.mark.slow
 def test_a_simulated_run_asks_for_nothing_that_linux_alone_has(zig: None, tmp_path: Path) -> None:
     words = ("run", "hello", "--engine", "sim", "--out")
     for module, out in (("tests.packaging.darwin", "there"), ("", "here")):

@@ -1,4 +1,4 @@
-"""Lessons are graded in a tab as they are on a command line."""
+"""Lessons are graded in a tab as they are on a command line: by night, as `test_page.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.course.test_lessons import MISTAKES
 from tests.lab.browser import Browser, Tab, needs_chromium
 from tests.waiting import LONG_S
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 _LOADS_S = 3 * LONG_S
 _BEGIN = """
 if (!window.mine) {
@@ -34,7 +34,6 @@ mine.postMessage({ at: 1, what: "grade", words: %s });
 _READY = "document.querySelector('#judge')?.disabled === false"
 # What Python says of an error differs from version to version.
 _IN_ITS_WORDS = re.compile(r"(raised \w+): [^']*")
-_BY_DAY = (7,)  # which asks for no run, and by day is worked at, too
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +69,12 @@ def same(tab: Tab, lesson: Lesson, folder: Path) -> bool:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    "lesson",
-    [
-        pytest.param(x, id=x.name, marks=[] if x.number in _BY_DAY else [pytest.mark.slow])
-        for x in lessons()
-    ],
-)
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
 def test_solution_and_skeleton_have_the_same_grades(tab: Tab, lesson: Lesson) -> None:
     assert same(tab, lesson, lesson.folder / "solution")
     assert not same(tab, lesson, lesson.folder / "skeleton")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mistake", MISTAKES, ids=str)
 def test_what_is_wrong_has_the_same_grade(tab: Tab, mistake: Any, tmp_path: Path) -> None:
@@ -130,16 +122,8 @@ def test_a_lesson_is_worked_at(chromium: Browser, address: str) -> None:
     ("line", "told"),
     [
         ("import os; os._exit(3)", "broke off"),
-        pytest.param(
-            "import sys; sys.setrecursionlimit(10**8); f = lambda: f() + 1; f()",
-            "broke off",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "held = []\nwhile True: held.append(bytearray(1 << 26))",
-            "MemoryError",
-            marks=pytest.mark.slow,
-        ),
+        ("import sys; sys.setrecursionlimit(10**8); f = lambda: f() + 1; f()", "broke off"),
+        ("held = []\nwhile True: held.append(bytearray(1 << 26))", "MemoryError"),
     ],
 )
 def test_what_ends_the_lab_is_told_and_it_is_loaded_anew(

@@ -1,4 +1,7 @@
-"""The page as somebody uses it, in a real browser."""
+"""The page as somebody uses it, in a real browser: by night, since each tab reads all of the lab.
+
+What it asks the lab for is answered by day (`test_answers.py`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tests.playground.conftest import serving
 from tests.playground.test_same_bytes import here
 from tests.waiting import LONG_S
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 _LOADS_S = 3 * LONG_S
 _READY = "document.readyState === 'complete' && document.querySelector('#run')?.disabled === false"
 _FAILED = "!!document.querySelector('#progress')?.classList.contains('failed')"
@@ -126,7 +129,6 @@ def test_a_run_is_stopped_and_the_page_lives(chromium: Browser, address: str) ->
     tab.close()
 
 
-@pytest.mark.slow
 def test_it_opens_without_a_network_once_it_was_loaded(chromium: Browser, playground: Path) -> None:
     with serving(playground) as address:
         tab = opened(chromium, address, scenario="hello")

@@ -90,6 +90,7 @@ def placeless(files: dict[str, str]) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_same(playground: Path) -> None:
     """A scenario that ships, one by lot, and one that is refused."""
     with tab(playground) as ask:

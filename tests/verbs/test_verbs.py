@@ -115,7 +115,9 @@ def test_sources_are_clean(library: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.ordinary
-@pytest.mark.parametrize("seed", [2, 8, 11, 14, 20])
+@pytest.mark.parametrize(
+    "seed", [2, 8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (11, 14, 20))]
+)
 def test_random_operations_come_to_what_a_model_says(
     libraries: Path, player: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -177,7 +179,7 @@ def test_a_model_notices_what_is_not_so(libraries: Path, player: Path, tmp_path:
     assert noticed > 100  # the rest are the logs' own of what was asked in the other direction
 
 
-@pytest.mark.parametrize("watches", [MEMORY, "thread"])
+@pytest.mark.parametrize("watches", [MEMORY, pytest.param("thread", marks=pytest.mark.slow)])
 def test_nothing_is_read_wrongly_or_left(tmp_path: Path, watches: str) -> None:
     folder = watched_libraries(watches)
     player = compile_player(folder, f"-fsanitize={watches}")
@@ -222,7 +224,7 @@ def test_what_is_too_much_is_refused_and_all_of_it_ends(tmp_path: Path) -> None:
 def test_a_peer_that_is_killed_is_noticed(libraries: Path) -> None:
     need("ib_write_bw")
     words = "ib_write_bw -n 5000000 -u 10"
-    killed, (code, said) = over_wire(libraries, f"timeout -s KILL 5 {words}", f"{words} 10.9.0.1")
+    killed, (code, said) = over_wire(libraries, f"timeout -s KILL 2 {words}", f"{words} 10.9.0.1")
     assert killed[0] != 0 and code > 0
     assert "status 12" in said  # the transport's retry counter is exceeded
 
@@ -340,9 +342,13 @@ IN_TURN = {
         "ibv_ud_pingpong -g 0 -n 200 -c",
     ),
     "perftest": (
-        "ib_send_bw -c UD -n 100 -s 2048",
         "ib_send_lat -c UD -n 50",
         "ib_write_bw -n 100",
+        "ib_atomic_bw -n 100",
+        "ib_read_lat -R -n 50",
+    ),
+    "more of perftest": (
+        "ib_send_bw -c UD -n 100 -s 2048",
         "ib_write_bw -n 50 -b -q 4",
         "ib_write_lat -n 50",
         "ib_read_bw -n 100",
@@ -350,11 +356,9 @@ IN_TURN = {
         "ib_send_bw -n 100",
         "ib_send_bw -n 100 -e",
         "ib_send_lat -n 50",
-        "ib_atomic_bw -n 100",
         "ib_atomic_lat -n 50 -A CMP_AND_SWAP",
         "ib_write_bw -a -n 10",
         "ib_write_bw -R -n 50",
-        "ib_read_lat -R -n 50",
     ),
     "rdmacm": (
         ("rping -s -a 10.9.0.1 -C 20", "rping -c -a 10.9.0.1 -C 20"),
@@ -379,7 +383,13 @@ IN_TURN = {
 AGAIN = "n=0; until {words}; do n=$((n+1)); [ $n -lt 5 ] || exit 1; sleep 0.3; done"
 
 
-@pytest.mark.parametrize("kind", IN_TURN)
+BY_DAY = ("pingpong", "perftest", "rdmacm")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[] if kind in BY_DAY else [pytest.mark.slow]) for kind in IN_TURN],
+)
 def test_programs_of_others_run_as_they_are(libraries: Path, tmp_path: Path, kind: str) -> None:
     scripts: tuple[list[str], list[str]] = (["set -ex"], ["set -x"])
     for words in IN_TURN[kind]:
