@@ -22,8 +22,8 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -77,15 +77,16 @@ class Row:
         return getattr(self.paper.scenario_of(self.case, 1).topology, "k", 0) == _LARGE
 
 
-def _rows() -> Iterator[Row]:
-    for name, beginning in _PAPERS.items():
-        paper = read(name)
-        for line in paper.lines:
-            if line.published:
-                yield Row(beginning + line.what.lower(), paper, line)
-
-
-ROWS = tuple(_rows())
+@cache
+def rows() -> tuple[Row, ...]:
+    """All that were published."""
+    return tuple(
+        Row(beginning + line.what.lower(), paper, line)
+        for name, beginning in _PAPERS.items()
+        for paper in (read(name),)
+        for line in paper.lines
+        if line.published
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +173,12 @@ def main(words: list[str]) -> int:
         parser.error(f"there is no {given.matrix}")
     chosen = [
         row
-        for row in ROWS
+        for row in rows()
         if any(name in row.name for name in given.names)
         or (not given.names and (given.all or not row.is_large))
     ]
     if not chosen:
-        parser.error(f"no row is called so; there are: {'; '.join(row.name for row in ROWS)}")
+        parser.error(f"no row is called so; there are: {'; '.join(row.name for row in rows())}")
     console = Console(stderr=True)
     table = Table("2 MB, 100 Gb/s", "htsim, us", "closlab, us", "least to most", "difference")
     done: list[Measured] = []

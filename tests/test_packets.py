@@ -146,11 +146,23 @@ def by_p4c(request: pytest.FixtureRequest) -> Iterator[dict[Path, Future[dict[st
 all_tests = pytest.mark.parametrize("test", TESTS, ids=name_of)
 
 
-@all_tests
-def test_ours(test: Path) -> None:
-    program = Program.load(ours(program_of(test)))
+def on_ours(test: Path, *, soon: bool) -> None:
+    program = Program.load(ours(program_of(test)), soon=soon)
     for whole in (WHOLE, 0):  # the latter: what waits is packed, and everything waits
         must_pass(StfRunner(program, test, whole).run(test.read_text()))
+
+
+@all_tests
+def test_ours(test: Path) -> None:
+    """As programs are built quickly."""
+    on_ours(test, soon=True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_ours_as_they_run_fastest() -> None:
+    for test in TESTS:
+        on_ours(test, soon=False)
 
 
 @all_tests

@@ -55,7 +55,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     [
         ("ruff", "check", "--no-cache", "."),
         ("ruff", "format", "--no-cache", "--check", "."),
-        ("mypy", "--cache-dir", str(cache_dir() / "mypy")),
+        pytest.param(  # which takes a minute where nothing is kept; who commits has it beforehand
+            ("mypy", "--cache-dir", str(cache_dir() / "mypy")), marks=pytest.mark.slow
+        ),
     ],
     ids=["lint", "format", "types"],
 )

@@ -257,7 +257,13 @@ def structs_of_stacks(n: int) -> str:
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (at % 2))  # by day every other
+        for at, name in enumerate(CASES)
+    ],
+)
 def test_doubling(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     assert compile_text(tmp_path, case.write(case.small)).json_text

@@ -56,7 +56,7 @@ def some(names: Iterable[str], *quick: str) -> list[object]:
     return [pytest.param(n, marks=[] if n in quick else [slow]) for n in names]
 
 
-@pytest.mark.parametrize("name", some(HOSTILE, "loops", "forges"))
+@pytest.mark.parametrize("name", some(HOSTILE, "forges"))
 def test_hostile_python_gets_a_grade(name: str, tmp_path: Path) -> None:
     """What the program in P4 earned stays."""
     *_, told = HOSTILE[name]

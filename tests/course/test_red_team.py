@@ -34,7 +34,6 @@ FUNCTIONS = 10  # points of lesson 7 that its functions earn
 SECRET = "root:$6$the-secret"
 _SUBREAPER = 36
 _ALL_OF_A_GRADE = 6  # room, its process 1, the judge; room, its process 1, the submission
-pytestmark = pytest.mark.ordinary
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +110,7 @@ def judged(number: str, folder: Path) -> Grade:
     return Grade(lesson.name, lesson.title, tuple(found))
 
 
+@pytest.mark.ordinary
 def test_what_must_be_refused_is(tmp_path: Path) -> None:
     """All of it, one after the other, and the work beside it counts."""
     found = grade(find("7"), hostile(tmp_path, "\n".join(REFUSED.values())))
@@ -227,6 +227,7 @@ PLANTED: tuple[Plant, ...] = (
 )
 
 
+@pytest.mark.ordinary
 @pytest.mark.parametrize("plant", PLANTED)
 def test_what_lies_elsewhere_is_not_told(plant: Plant, tmp_path: Path) -> None:
     """Of a program in P4, which is read, compiled and quoted."""
@@ -322,7 +323,10 @@ def test_nothing_beside_it_takes_the_judges_place(
     assert found.score == FUNCTIONS, said(found)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.ordinary
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_nothing_outlives_who_asked(how: signal.Signals, tmp_path: Path) -> None:
     folder = hostile(tmp_path, "time.sleep(1e6)")
     words = [sys.executable, "-c", "from lab.start import main; main()", "grade", "7", str(folder)]

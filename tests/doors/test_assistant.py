@@ -123,6 +123,7 @@ def test_what_tools_tell_is_what_the_api_tells(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_a_solution_is_graded_as_at_a_terminal_and_shut_in(tmp_path: Path) -> None:
     lesson = ROOT / "exercises" / "01-forwarding"
     right = {each.name: each.read_text() for each in (lesson / "solution").iterdir()}
@@ -216,6 +217,7 @@ def test_it_reads_and_keeps_only_in_its_folder(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own", "secret.yaml"]
 
 
+@pytest.mark.slow
 def test_five_hundred_hostile_requests_are_answered_and_do_nothing(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     canary.write_text("CANARY-7f3a\n")
@@ -276,7 +278,13 @@ def _send(server: subprocess.Popen[bytes], line: bytes) -> None:
     server.stdin.flush()
 
 
-@pytest.mark.parametrize("how", ["leaves", "is killed", "is interrupted"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "leaves",
+        *(pytest.param(how, marks=pytest.mark.slow) for how in ("is killed", "is interrupted")),
+    ],
+)
 def test_a_client_that_leaves_ends_what_it_began(how: str, tmp_path: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, *SERVER],

@@ -207,6 +207,7 @@ def test_links_latency_and_pauses(wire: Server) -> None:
     until(lambda: flows(api)["free"].frames_rx == 100)
 
 
+@pytest.mark.slow
 def test_a_fabric_loses_nothing_if_its_ports_obey() -> None:
     """The example of docs/doors.md: an incast and a pause flow; and the same if nobody obeys."""
     (example,) = re.findall(r"```python\n(import time\n.*?)```", DOORS.read_text(), re.DOTALL)
@@ -328,7 +329,9 @@ def test_five_hundred_hostile_requests_are_answered_and_do_nothing(wire: Server)
     assert until_sent(api)["kept"].frames_rx == 10
 
 
-@pytest.mark.parametrize("how", ["is killed", "is interrupted"])
+@pytest.mark.parametrize(
+    "how", ["is killed", pytest.param("is interrupted", marks=pytest.mark.slow)]
+)
 def test_nothing_outlives_the_server(how: str) -> None:
     with server(WIRE) as up:
         api = up.api()

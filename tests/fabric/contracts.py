@@ -101,10 +101,12 @@ def _applied(node: Any) -> Iterator[c.Parser | c.Control]:
                 yield from _applied(getattr(node, part.name))
 
 
-def registers() -> set[str]:
+@cache
+def registers() -> frozenset[str]:
     """All that the program has."""
     texts = (path.read_text() for path in FOLDER.glob("*.p4"))
-    return {name for text in texts for kind, name in _DECLARES.findall(text) if kind == "register"}
+    declared = (each for text in texts for each in _DECLARES.findall(text))
+    return frozenset(name for kind, name in declared if kind == "register")
 
 
 class _Walk:

@@ -365,7 +365,13 @@ def test_an_emulated_run_ends_when_it_is_told(own_cache: Path) -> None:
 
 
 @pytest.mark.mininet
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGHUP, signal.SIGINT)),
+    ],
+)
 def test_who_did_not_interrupt_a_run_is_told_that_somebody_did(
     own_cache: Path, number: signal.Signals
 ) -> None:
@@ -380,6 +386,7 @@ def test_who_did_not_interrupt_a_run_is_told_that_somebody_did(
         closlab.run("incast", engine="mininet", progress=hear)
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_a_lab_dies_with_the_script_that_wants_it(own_cache: Path) -> None:
     """Who sees to its folder may have taken its word back by then: the script tells whom it had."""

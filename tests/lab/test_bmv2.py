@@ -83,6 +83,7 @@ def test_a_bmv2_that_ends_is_named_with_its_last_words(programs: Path, tmp_path:
     assert "logs/leaf1.log" in done.stderr
 
 
+@pytest.mark.slow
 def test_whatever_has_its_command_line_can_take_its_place(programs: Path, tmp_path: Path) -> None:
     """Everything but BMv2 itself: processes, queue rates, plans, counters, a program that parks."""
     write_shims(programs)

@@ -182,6 +182,7 @@ def test_the_simulator_has_no_wire_to_protect() -> None:
         check(RunOptions(out=Path(), engine="sim", tls=True))
 
 
+@pytest.mark.slow
 @needs_openssl
 @pytest.mark.mininet
 @pytest.mark.clock

@@ -153,6 +153,7 @@ def test_a_finger_follows_it(storm: KeptRun) -> None:
         assert not tab.complaints()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_job_is_asked_about_by_its_box(tmp_path: Path) -> None:
     """It waited for whoever had its hosts before, and its slowest message is one of its own."""

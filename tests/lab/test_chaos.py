@@ -44,7 +44,7 @@ ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart",
 EVERYTHING = {"anything", "fat-tree", "rail", "dragonfly"}, {"undrain", "up"}  # seeds that are odd
 
 
-@pytest.mark.parametrize("engine", chaos.ENGINES)
+@pytest.mark.parametrize("engine", ["sim", pytest.param("mininet", marks=pytest.mark.slow)])
 def test_everything_is_drawn_and_can_be_run(engine: str) -> None:
     """Each mechanism and each fault, among two hundred; all of them are scenarios."""
     chosen = [drawn(seed, engine) for seed in range(200)]

@@ -288,6 +288,7 @@ def test_a_limit_says_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "limit of" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_a_program_whose_fabric_died_under_it_did_not_go_well(
     tmp_path: Path, own_cache: Path

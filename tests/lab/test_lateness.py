@@ -210,6 +210,7 @@ def test_switches_that_seldom_get_their_turn_falsify_a_run(tmp_path: Path) -> No
     assert result["fidelity"]["late_p99_ns"] > 2000  # ns of the fabric's
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_a_run_that_hurried_and_is_not_believed_ends_there_and_is_done_again(
     tmp_path: Path,

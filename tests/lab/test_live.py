@@ -232,6 +232,7 @@ def test_it_draws_and_a_cut_is_seen(chromium: Browser, tmp_path: Path) -> None:
         tab.close()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_page_that_is_hidden_before_it_is_drawn_stays_up_to_date(
     chromium: Browser, tmp_path: Path
@@ -247,6 +248,7 @@ def test_a_page_that_is_hidden_before_it_is_drawn_stays_up_to_date(
         other.close()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) -> None:
     closlab.run("pfc-storm", set=STORM, out=tmp_path)
@@ -296,6 +298,7 @@ def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) 
         tab.close()
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.clock
 @needs_chromium

@@ -184,9 +184,9 @@ def test_an_answer_is_a_scenario_and_a_patch_of_a_switch(tmp_path: Path) -> None
 
 def test_a_search_from_the_command_line(tmp_path: Path) -> None:
     words = (
-        "optimise", "two-elephants", "--set", "transport.cc=dcqcn", "--over", "ecn", "--for", "p99",
-        "--trials", "4", "--seeds", "1", "--repeats", "2", "--processes", "1", "--out",
-        str(tmp_path / "out"),
+        "optimise", "incast", "--set", "transport.cc=dcqcn", "--set", "traffic.bytes=100KB",
+        "--over", "ecn", "--for", "p99", "--trials", "2", "--seeds", "1", "--repeats", "2",
+        "--processes", "1", "--out", str(tmp_path / "out"),
     )  # fmt: skip
     done = closlab(*words)
     assert done.returncode == 0, done.stderr

@@ -30,10 +30,10 @@ SMALL = {  # what the order of packets, bad cables, faults and reports could spo
     "alltoall": ("link.delay_ns=0",),  # nobody has a turn before the others
     "hello": ("link.delay_ns=1ms", "buffer.bytes=200MB"),  # turns shorter than cables
 }
+LARGE = ("link-failure", "dual-tor", "alltoall")
 SIMULATED = [name for name in shipped.names() if "sim" in shipped.engines(name)]
-# By day, beside the small ones: a circle of pauses, tenants, MRC with its probes, UET with trimmed
-# packets. By night all.
-BY_DAY = ("deadlock", "evpn-tenants", "path-health", "trim-incast")
+# By day, beside small ones: a circle of pauses, tenants, UET with trimmed packets. By night all.
+BY_DAY = ("deadlock", "evpn-tenants", "trim-incast")
 Share = Callable[[Fabric, int], dict[Node, int]]
 
 
@@ -72,7 +72,10 @@ def same(out: Path, name: str, *changes: str) -> None:
         assert [key for key in alone if alone[key] != found[key]] == [], threads
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each in LARGE)) for each in SMALL],
+)
 def test_results_do_not_depend_on_the_number_of_threads(name: str, tmp_path: Path) -> None:
     same(tmp_path, name, *SMALL[name])
 

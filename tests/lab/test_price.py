@@ -23,6 +23,7 @@ LEFT_OUT = {
     "degraded-spray": ("faults=[]",),
     "dual-tor": ("faults=[]",),
 }
+LARGE = ("lossy-link", "dual-tor")
 
 
 def _run(scenario: Scenario, out: Path) -> KeptRun:
@@ -40,7 +41,10 @@ def _lasted_ns(run: KeptRun, what: str = "") -> int:
     return max(ends) - min(begin for begin in begins if begin is not None)
 
 
-@pytest.mark.parametrize("name", LEFT_OUT)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each in LARGE)) for each in LEFT_OUT],
+)
 def test_it_is_the_run_that_leaves_it_out(name: str, tmp_path: Path) -> None:
     run = _run(catalogue.load(name), tmp_path / "with")
     without = _run(catalogue.load(name, LEFT_OUT[name]), tmp_path / "without")
@@ -71,10 +75,10 @@ def test_a_straggler_costs_what_all_wait_for_it(tmp_path: Path) -> None:
     assert cost.took_ns == _lasted_ns(run) > cost.without_ns == _lasted_ns(without)
 
 
-BY_NIGHT = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60))
+BY_NIGHT = (pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 3, *range(5, 60)))
 
 
-@pytest.mark.parametrize("seed", [*range(5), *BY_NIGHT])
+@pytest.mark.parametrize("seed", [1, 2, 4, *BY_NIGHT])
 def test_of_any_run_that_asks(seed: int, tmp_path: Path) -> None:
     """Faults, losses and slow links by lot: without them it is what the same scenario gives."""
     scenario = drawn(9_300_000 + seed, tmp_path).scenario

@@ -287,6 +287,7 @@ def test_mpi_exchanges_right_data_between_eight_hosts() -> None:
     assert sorted(done.stdout.split()[::2]) == [f"h{n}" for n in range(1, 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.parametrize("subnets", ["leaf", pytest.param("tenant", marks=pytest.mark.slow)])
 def test_two_tenants_with_the_same_addresses_run_programs_side_by_side(subnets: str) -> None:
@@ -305,6 +306,7 @@ def test_two_tenants_with_the_same_addresses_run_programs_side_by_side(subnets: 
     assert "Switches dropped 0" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_programs_go_by_a_plane_that_joins_them() -> None:
     """h1 has no port into the first plane, nor h2 into the second: they meet in the third."""
@@ -318,6 +320,7 @@ def test_programs_go_by_a_plane_that_joins_them() -> None:
     assert "10.0.6.1" in done.stdout  # h2 in the third plane
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_programs_keep_the_names_they_started_with_and_are_told_that_no_plane_joins_them(
     tmp_path: Path, own_cache: Path

@@ -148,6 +148,7 @@ def test_verdicts_are_by_the_median_of_seeds_and_memory_counts_for_nothing() -> 
     assert compared("one", unverified, [RUNS]).verdict is Verdict.UNVERIFIED
 
 
+@pytest.mark.slow
 def test_a_reproduction_runs_once_and_is_written_down(tmp_path: Path) -> None:
     first = closlab("reproduce", "mrc-port-down", "--out", str(tmp_path))
     assert first.returncode == 0, first.stderr

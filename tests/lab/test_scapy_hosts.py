@@ -38,6 +38,7 @@ def test_a_collective_is_the_same_with_both(tmp_path: Path) -> None:
     assert scapy.dilation > core.dilation
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_what_a_bad_cable_loses_is_sent_again(tmp_path: Path) -> None:
     incast = ("traffic.senders=3", "traffic.bytes=200KB")

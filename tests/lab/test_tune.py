@@ -173,6 +173,7 @@ def test_what_is_nonsense_is_told_with_its_place_and_changes_nothing() -> None:
         assert told["verdict"]
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_turn_is_seen_over_what_was_before_and_undone(chromium: Browser) -> None:
     with page("tune", "incast") as shown:

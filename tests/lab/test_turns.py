@@ -1,6 +1,7 @@
 """`closlab test` without words: all turns come, any may fail, and an interrupt ends them."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.commands.test import _REASON, KNOWN, _told_of
 from lab.machine.paths import ROOT
 from lab.machine.processes import Job, side_by_side
 from tests.lab.conftest import CLOSLAB, closlab
@@ -44,6 +46,27 @@ def test_that_is_long():
 """
 
 
+def test_what_is_known_to_fail_is_there_with_its_issue() -> None:
+    known = _REASON.findall((ROOT / KNOWN).read_text())
+    for test, reason in known:
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text()
+        assert re.search(r"issue \d+", reason), test
+
+
+def test_who_passes_at_the_second_try_only_needs_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / KNOWN).write_text("# Known\n\n- `a.py::test_a`: it is slow (issue 7)\n")
+    monkeypatch.setattr("lab.commands.test.ROOT", tmp_path)
+    assert _told_of({"a.py::test_a[1]", "b.py::test_b"}) == ["b.py::test_b"]
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].endswith("a.py::test_a[1]: it is slow (issue 7)")
+    assert told[1].endswith("b.py::test_b: nobody knows why") and KNOWN in told[2]
+    assert _told_of(set()) == []
+
+
 def environment(folder: Path, bad: str = "", once: str = "") -> dict[str, str]:
     """One in which the tests are these, of which some fail, and some the first time only."""
     file = folder / "test_four.py"
@@ -72,9 +95,9 @@ def environment(folder: Path, bad: str = "", once: str = "") -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_all_turns_come_and_any_may_fail(tmp_path: Path, bad: str, once: str) -> None:
-    """What fails beside others may, if it does not alone."""
+    """What fails beside others is asked again alone; nobody knows why it would pass then."""
     done = closlab("test", **environment(tmp_path, bad, once))
-    assert done.returncode == bool(bad), done.stdout
+    assert done.returncode == bool(bad or once), done.stdout
     # Who gives way already, as these tests do beside those of a clock, makes nobody go first.
     goes = "gives way" if os.sched_getscheduler(0) == os.SCHED_IDLE else "goes first"
     seen = (tmp_path / "seen").read_text().splitlines()

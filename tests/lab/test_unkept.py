@@ -19,7 +19,10 @@ from views.report.kept import unkept
 _CHOSEN = ("incast", "pfc-storm", "lossy-link", "training-gpt3")
 
 
-@pytest.mark.parametrize("asked", [*_CHOSEN, *range(8)])
+@pytest.mark.parametrize(
+    "asked",
+    [*_CHOSEN, *range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 8))],
+)
 def test_nothing_is_lost_or_changed_on_the_way_by_a_folder(
     asked: str | int, tmp_path: Path
 ) -> None:

@@ -246,6 +246,7 @@ def test_snapshots_at_a_lab_are_as_far_apart_as_they_say(
     assert seen == due
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_who_has_seen_enough_of_a_lab_ends_it(own_cache: Path, tmp_path: Path) -> None:
     changes = {"traffic.bytes": "5MB"}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,13 @@ ROOTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "what"), ROOTS, ids=str)
+LARGE = ("pfc-storm", "hash-collision", "lossy-link")
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [pytest.param(*each, marks=[pytest.mark.slow] * (each[0] in LARGE)) for each in ROOTS],
+)
 def test_the_root_is_named_and_the_shares_add_up(
     name: str, what: str | None, tmp_path: Path
 ) -> None:
@@ -110,9 +117,8 @@ def test_the_command_says_it_keeps_it_and_the_report_shows_it(tmp_path: Path) ->
         (("h2-h1", "--p4", "nowhere"), "nowhere"),
     ],
 )
-def test_what_cannot_be_asked(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    api.run("incast", set={"topology.leaves": 2}, out=tmp_path)
-    asked = closlab("why", str(tmp_path), *words)
+def test_what_cannot_be_asked(words: tuple[str, ...], said: str, kept: Path) -> None:
+    asked = closlab("why", str(kept), *words)
     assert asked.returncode == 1
     assert "Traceback" not in asked.stderr
     assert said in asked.stderr
@@ -120,9 +126,9 @@ def test_what_cannot_be_asked(words: tuple[str, ...], said: str, tmp_path: Path)
 
 def test_scenarios_are_left_as_they_were() -> None:
     """Taking something away changes no scenario that others hold."""
-    before = catalogue.load("pfc-storm", ())
+    before = catalogue.load("straggler", ())
     api.run(before).why()
-    assert catalogue.load("pfc-storm", ()) == before
+    assert catalogue.load("straggler", ()) == before
 
 
 def test_what_bounds_a_sender_is_a_root_too() -> None:
@@ -132,6 +138,20 @@ def test_what_bounds_a_sender_is_a_root_too() -> None:
     without = api.run(_two_faults()).result.flows.fct_ns
     assert without is not None
     assert share.took_ns == without.max
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that is kept, with its report."""
+    folder = tmp_path_factory.mktemp("small")
+    api.run("incast", set={"topology.leaves": 2}, out=folder).report()
+    return folder
+
+
+@pytest.fixture
+def kept(small: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(small, tmp_path, dirs_exist_ok=True))
 
 
 def _damaged(folder: Path, how: str) -> None:
@@ -176,25 +196,18 @@ def _damaged(folder: Path, how: str) -> None:
         ("a pipe for the report", 1),
     ],
 )  # fmt: skip
-def test_a_run_that_somebody_changed_is_told_in_words(how: str, code: int, tmp_path: Path) -> None:
-    run = api.run("incast", set={"topology.leaves": 2}, out=tmp_path)
-    run.report()
-    _damaged(tmp_path, how)
-    for words in (("report", str(tmp_path)), ("export", str(tmp_path), "--as", "perfetto")):
-        done = (
-            closlab(*words, "-o", str(tmp_path / "t.json"))
-            if "export" in words
-            else closlab(*words)
-        )
+def test_a_run_that_somebody_changed_is_told_in_words(how: str, code: int, kept: Path) -> None:
+    _damaged(kept, how)
+    for words in (("report", str(kept)), ("export", str(kept), "--as", "perfetto")):
+        done = closlab(*words, "-o", str(kept / "t.json")) if "export" in words else closlab(*words)
         assert "Traceback" not in done.stderr, done.stderr
         if words[0] == "report":
             assert done.returncode == code, done.stderr
 
 
-def test_what_was_found_out_is_told_even_if_it_cannot_be_kept(tmp_path: Path) -> None:
-    api.run("incast", set={"topology.leaves": 2}, out=tmp_path)
-    (tmp_path / "causes.json").mkdir()
-    asked = closlab("why", str(tmp_path), "h4-h1")
+def test_what_was_found_out_is_told_even_if_it_cannot_be_kept(kept: Path) -> None:
+    (kept / "causes.json").mkdir()
+    asked = closlab("why", str(kept), "h4-h1")
     assert asked.returncode == 1
     assert "2 messages to h1. Without that it takes" in asked.stdout
     assert "Traceback" not in asked.stderr

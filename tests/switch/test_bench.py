@@ -58,6 +58,7 @@ def test_bench_looks_at_its_own_frames_only(
         bench.wait_for_forwarding(library, "it", routed=True)
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_bench_measures_bridge_and_switch() -> None:
     unshare()  # or a skip that says why not

@@ -15,7 +15,14 @@ from tests.waiting import LONG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # small buffers
+pytestmark = pytest.mark.mininet
+# Whose sockets hold little, and who may not do all that root may.
+ORDINARY = (
+    "bursts_keep_their_order",
+    "every_frame_is_accounted_for_under_overload",
+    "ports_in_other_namespaces",
+    "quiet_ports_are_heard_where_a_container_denies_calls",
+)
 
 
 def run_in_namespaces(module: str, *words: str) -> None:
@@ -31,6 +38,9 @@ def run_in_namespaces(module: str, *words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("case", cases)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.ordinary] * (case in ORDINARY)) for case in cases],
+)
 def test_interfaces(case: str, tmp_path: Path) -> None:
     run_in_namespaces("tests.switch.interfaces", case, str(tmp_path))

@@ -76,6 +76,7 @@ def seconds_to_compile(folder: Path) -> float:
     return seconds_for(*build.compiler(), *build.flags(), file, "-o", str(folder / "sw.so"))
 
 
+@pytest.mark.slow
 def test_a_switch_starts_soon_and_sooner_when_its_program_is_built(fabric: Built, tmp_path: Path):
     runtime = build.runtime_library()
     cache = tmp_path / "cache"

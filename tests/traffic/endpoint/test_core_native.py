@@ -32,7 +32,7 @@ from traffic.endpoint import (
     TransferKind,
 )
 
-pytestmark = [pytest.mark.clock, pytest.mark.ordinary]  # a user namespace besides
+pytestmark = pytest.mark.clock
 
 # Real time on a shared machine: what a neighbour takes away for a while is made up for.
 PATIENT = {"catch_up": round(1e8 * SLOWNESS), "rto": round(1e9 * SLOWNESS)}
@@ -201,6 +201,7 @@ def last_end(report: EndpointReport) -> int:
     return max(transfer.end_ns or 0 for transfer in report.transfers.values())
 
 
+@pytest.mark.ordinary
 def test_a_gigabit_of_payload_and_every_byte_right(program: Path, wire: Wire) -> None:
     """Or as much less of it as this machine is slower."""
     config = EndpointConfig(link_bps=100_000_000_000, **PATIENT, **FITS)
@@ -436,6 +437,7 @@ def test_one_that_died_before_it_was_told_is_said_and_cleared_away() -> None:
             host.wait_ready()
 
 
+@pytest.mark.ordinary
 def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> None:
     def complaint(
         interface: str, config: EndpointConfig, arrival_times: tuple[int, ...] = (), bytes_: int = 0
@@ -467,6 +469,7 @@ def test_what_cannot_be_set_up_is_said_in_words(program: Path, wire: Wire) -> No
         EndpointProcess(Path("/nowhere"), HostSettings(interface="va"), one_way(good, [1])[0])
 
 
+@pytest.mark.ordinary
 def test_killed_python_leaves_no_program_behind(program: Path, wire: Wire) -> None:
     """The end of its input is the end of the program."""
     plan = one_way(EndpointConfig(link_bps=10_000_000_000), [1])[1]
