@@ -1,8 +1,8 @@
 """What each test costs, in processor time, and which tests say most for it: `closlab test --quick`.
 
-costs.csv has, by function, how many cases it had and what all of them took, their children and
-fixtures included. Processor time says the same on a busy machine as on a quiet one. To note it anew
-and merge it in:
+costs.csv has, by function of the default run, how many cases it had and what all of them took,
+their children and fixtures included. Processor time says nearly the same on a busy machine as on a
+quiet one. To note it anew and merge it in, whole files or all of them:
 
     closlab test --costs FILE tests
     python -m tests.costs FILE
@@ -21,7 +21,8 @@ from typing import NamedTuple
 import pytest
 
 COSTS = Path(__file__).with_name("costs.csv")
-QUICK_S = 35.0  # of processor time; pytest itself and shared fixtures take about as much again
+DAY_S = 600.0  # of processor time: what the default run may take, on a quick processor
+QUICK_S = 35.0  # of that; pytest itself and shared fixtures take about as much again
 
 
 class Cost(NamedTuple):
@@ -32,9 +33,9 @@ class Cost(NamedTuple):
     seconds: float
 
 
-def noted(path: Path = COSTS) -> list[Cost]:
+def noted(path: Path | None = None) -> list[Cost]:
     """What was noted, some functions perhaps more than once."""
-    with path.open(newline="") as file:
+    with (path or COSTS).open(newline="") as file:
         return [Cost(name, int(cases), float(cost)) for name, cases, cost in csv.reader(file)]
 
 
@@ -50,6 +51,10 @@ def cheap(costs: list[Cost], budget_s: float = QUICK_S) -> set[str]:
 
 def function_of(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
+
+
+def file_of(function: str) -> str:
+    return function.partition("::")[0]
 
 
 _ADDED = 0.0  # processor time of what this process asked others to start
@@ -102,13 +107,14 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def merge(path: Path) -> None:
-    """Replace what is noted by what was noted anew."""
+    """Replace what is noted of files by what was noted of them anew."""
     cases: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
     for cost in noted(path):
         cases[cost.function] += cost.cases
         seconds[cost.function] += cost.seconds
-    old = {cost.function: cost for cost in noted() if cost.function not in cases}
+    files = {file_of(name) for name in cases}
+    old = {cost.function: cost for cost in noted() if file_of(cost.function) not in files}
     new = {name: Cost(name, cases[name], seconds[name]) for name in cases}
     with COSTS.open("w", newline="") as file:
         for _, cost in sorted((old | new).items()):

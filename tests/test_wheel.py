@@ -77,7 +77,8 @@ def test_it_is_installed_into_an_empty_environment(wheel: Path, tmp_path: Path) 
     home.mkdir()
     venv.create(environment, with_pip=True)
     pip = [environment / "bin" / "python", "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "--constraint", ROOT / "requirements.lock", wheel], check=True)
+    words = [*pip, "--constraint", ROOT / "requirements.lock", wheel]
+    subprocess.run([*map(str, words)], check=True)
     before = files_in(environment)
     clean = {"PATH": os.environ["PATH"], "HOME": str(home)}
     run_incast([str(environment / "bin" / "closlab")], here, clean)

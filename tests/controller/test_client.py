@@ -144,7 +144,9 @@ async def test_tls(program: Program, tmp_path: Path) -> None:
 class _Sluggish(p4r_grpc.P4RuntimeServicer):
     """A switch whose processor is so slow that it seems to say nothing."""
 
-    async def Capabilities(self, _request: object, _context: object) -> object:  # noqa: N802
+    async def Capabilities(  # type: ignore[override]  # noqa: N802
+        self, _request: object, _context: object
+    ) -> object:
         await asyncio.sleep(5)
         return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
 
@@ -161,7 +163,8 @@ def test_a_switch_too_slow_to_answer_is_named(
 
     async def serve() -> None:
         server = grpc.aio.server()
-        p4r_grpc.add_P4RuntimeServicer_to_server(_Sluggish(), server)
+        switch = _Sluggish()  # type: ignore[abstract]
+        p4r_grpc.add_P4RuntimeServicer_to_server(switch, server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         addresses.update({switch.name: f"127.0.0.1:{port}" for switch in fabric.switches})

@@ -30,7 +30,7 @@ from tests.lab.conftest import closlab
 
 SERVER = ("-c", "from lab.start import main; main()", "mcp")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-SMALL = {
+SMALL: dict[str, Any] = {
     "name": "small",
     "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4},
     "traffic": {"kind": "incast", "receiver": "h1", "senders": 7, "bytes": "100KB"},

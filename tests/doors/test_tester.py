@@ -111,8 +111,8 @@ def test_rates_bursts_and_ends_are_the_flows(wire: Server) -> None:
     for_a_while = flow("seconds", 100)
     for_a_while.rate.pps = 5_000
     for_a_while.duration.fixed_seconds.seconds = 0.01
-    for each, name in enumerate(expected):  # one after the other, so that none waits for another
-        config.flows[each].name = name
+    for number_, name in enumerate(expected):  # one after the other, so that none waits for another
+        config.flows[number_].name = name
     api.set_config(config)
     sent = {}
     for each in (*expected, "seconds"):

@@ -33,7 +33,9 @@ class PacedSwitch(Switch):
     """A switch whose traffic manager is no better than BMv2's."""
 
     @classmethod
-    def make(cls, name: str, seed: int = 1, program: Program | None = None) -> Switch:
+    def make(  # type: ignore[override]
+        cls, name: str, seed: int = 1, program: Program | None = None
+    ) -> Switch:
         return cls(name, Dataplane(name, program or parking_program(), seed=seed, cpu_port=500))
 
     def add_port(self, port: int, rate_bps: int, delay_ns: int) -> None:

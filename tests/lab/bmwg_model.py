@@ -12,8 +12,9 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from statistics import linear_regression, mean, median
+from typing import Any
 
-Figures = dict[str, list[float]]
+Figures = dict[str, list[Any]]
 
 
 class Kept:

@@ -218,7 +218,7 @@ def _at_queue(rule: str, change: Callable[[dict[str, Any]], Any]) -> Inject:
     return inject
 
 
-def _unmarked(fabric: Fabric) -> Answer:
+def _unmarked(fabric: Fabric) -> Answer | None:
     return _at_queue("ecn-missing", lambda entry: entry.pop("wred_profile"))(fabric)
 
 

@@ -34,7 +34,7 @@ def main(port: str, most_s: str) -> None:
                 if method == "subscribe2":
                     is_stream = words["subscribe"]["mode"] == "stream"
                     open_, found = (found, None) if is_stream else (None, [*found])
-                told = {"found": found}
+                told: dict[str, Any] = {"found": found}
             except (Exception, SystemExit) as error:
                 told = {"error": str(error)}
             print(json.dumps(told), file=answers, flush=True)

@@ -57,12 +57,12 @@ def figures_of(name: str) -> Figures:
 
 
 def _told(result: Result) -> Figures:
-    roce = result.roce
+    roce, fct_ns = result.roce, result.flows.fct_ns
     return {
         "duration_ns": result.duration_ns,
         "completed": result.flows.completed,
-        "fct_p50_ns": result.flows.fct_ns and result.flows.fct_ns.p50,
-        "fct_max_ns": result.flows.fct_ns and result.flows.fct_ns.max,
+        "fct_p50_ns": fct_ns.p50 if fct_ns else None,
+        "fct_max_ns": fct_ns.max if fct_ns else None,
         "dropped": result.drops.total,
         "marked": result.ecn.marked_packets,
         "xoff_frames": result.pfc.xoff_frames,

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,11 +96,11 @@ def test_formulas_that_come_to_nothing_are_told(text: str) -> None:
         ({"theirs": 10}, 99, None),
     ],
 )
-def test_criteria_hold_or_do_not(line: dict, ours: float, held: bool | None) -> None:
+def test_criteria_hold_or_do_not(line: dict[str, Any], ours: float, held: bool | None) -> None:
     assert Line.model_validate({"what": "it", "ours": "1", **line}).judge(ours) is held
 
 
-def reproduction(**changes: object) -> dict:
+def reproduction(**changes: object) -> dict[str, Any]:
     source = {
         "paper": "A", "venue": "B", "where": "C", "link": "doi:10.1/1",
         "read": "D.", "licence": "E.",
@@ -126,7 +127,7 @@ def reproduction(**changes: object) -> dict:
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_place(
-    tmp_path: Path, changes: dict, told: str
+    tmp_path: Path, changes: dict[str, Any], told: str
 ) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / paper.FILE).write_text(json.dumps(reproduction(**changes)))

@@ -393,7 +393,7 @@ class Bmv2Plane:
             found = THREAD.search((task / "status").read_text())
             if found is None or found[1] != "S":
                 return None
-            seen[task.name] = found.groups()
+            seen[task.name] = (found[1], found[2])
         return seen
 
     def rest(self) -> None:

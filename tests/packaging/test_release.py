@@ -157,7 +157,7 @@ def test_a_wheel_installed_by_pip_runs_without_a_compiler(released: Path, tmp_pa
     (wheel,) = (released / "once").glob(f"*{PLATFORMS[aim.name]}.whl")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     pip = [tmp_path / "venv" / "bin" / "pip", "install", "--quiet"]
-    subprocess.run([*pip, wheel], check=True)
+    subprocess.run([*map(str, pip), str(wheel)], check=True)
     (tmp_path / "home").mkdir()
     done = subprocess.run(
         [tmp_path / "venv" / "bin" / "closlab", "demo", "--out", "demo"],

@@ -30,7 +30,8 @@ from switch.dataplane import Dataplane, Loop, PortState, Program, Stats
 from switch.host import Host as SwitchHost
 from switch.host import SwitchSettings
 from switch.layout import ARRIVAL_BYTES
-from tests.veths import MTU, bring_up, run, veth
+from tests.veths import MTU as MTU
+from tests.veths import bring_up, run, veth
 from tests.waiting import LONG_S, SLOWNESS
 
 WIRE = """

@@ -20,7 +20,8 @@ from compiler import compile_program
 from lab.machine.speed import processor_slowness
 from switch.dataplane import Dataplane, Loop, Program
 from tests.switch import interfaces
-from tests.switch.interfaces import Host, frame, run, settled, two_hosts, veth
+from tests.switch.interfaces import Host, frame, settled, two_hosts
+from tests.veths import run, veth
 from tests.waiting import LONG_S, SLOWNESS
 
 SOURCE = Path(__file__).with_suffix(".p4")

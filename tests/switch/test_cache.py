@@ -173,7 +173,10 @@ def test_programs_are_compiled_anew_for_new_headers_and_linked_anew_for_a_new_ru
         monkeypatch.setattr(build, "runtime_sources", lambda _: sources)
         monkeypatch.setattr(build, "runtime_library", lambda: empty(runtime))
         found = build.program_library("int sw_program;")
-        return found, *(len(list((base / "closlab").glob(f"p4-*.{kind}"))) for kind in ("o", "so"))
+        compiled, linked = (
+            len(list((base / "closlab").glob(f"p4-*.{kind}"))) for kind in ("o", "so")
+        )
+        return found, compiled, linked
 
     def empty(name: str) -> Path:
         source = tmp_path / "empty.c"

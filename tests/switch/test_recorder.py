@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_a_file_that_is_too_long_is_begun_anew(tmp_path: Path) -> None:
         recorder.stop()
     assert len(seen) == 3
     assert before.stat().st_size < 4000 and path.stat().st_size < 4000
-    times = [line["at_ns"] for line in (*_lines(before), *_lines(path))]
+    times: list[Any] = [line["at_ns"] for line in (*_lines(before), *_lines(path))]
     assert times == sorted(times) and len(set(times)) == len(times)
 
 

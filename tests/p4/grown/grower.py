@@ -394,7 +394,7 @@ class Grower:
 
     def _assign_bits(self, _: int) -> Stmt | None:
         part = self._some_bits()
-        return part and assigned(part, self.expr(part.kind, 2))
+        return assigned(part, self.expr(part.kind, 2)) if part else None
 
     def _assign_op(self, _: int) -> Stmt | None:
         """`place op= value;`, of all operators between numbers of one kind, and shifts."""

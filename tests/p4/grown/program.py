@@ -893,7 +893,7 @@ class Program(Grower):
             return None
         run.variables["std.instance_type"] = NORMAL
         back = self._leave(run, cursor, to, sent)
-        return back and (0, back, self._kept(run, "recirculate", RECIRCULATED))
+        return (0, back, self._kept(run, "recirculate", RECIRCULATED)) if back else None
 
     def _clone(self, run: Run, frame: bytes, sent: list[tuple[int, bytes]]) -> None:
         """What ingress has copied: the frame as it came, parsed again."""
