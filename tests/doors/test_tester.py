@@ -349,6 +349,7 @@ def test_nothing_outlives_the_server(how: str) -> None:
         until(lambda: not [pid for pid in family if Path(f"/proc/{pid}").exists()])
 
 
+@pytest.mark.slow
 def test_flows_that_nobody_asks_about_end() -> None:
     with server((*WIRE, "--forgotten", "1")) as up:
         api = up.api()

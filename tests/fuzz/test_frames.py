@@ -26,6 +26,7 @@ def play(target: str, count: int, seed: int, environment: Mapping[str, str]) -> 
     assert done.stdout.split()[0] == str(len(corpus_of(target)) + count)
 
 
+@pytest.mark.slow
 @needs_sanitizers
 def test_frames_into_an_adapter() -> None:
     play("endpoint", 300, 1, environment())

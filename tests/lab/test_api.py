@@ -364,14 +364,9 @@ def test_an_emulated_run_ends_when_it_is_told(own_cache: Path) -> None:
     assert labs(own_cache) == []
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGTERM,
-        *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGHUP, signal.SIGINT)),
-    ],
-)
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_who_did_not_interrupt_a_run_is_told_that_somebody_did(
     own_cache: Path, number: signal.Signals
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_suite_can_be_asked(lab: Prompt) -> None:
     assert "no switch 'h1'" in nobody.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_bgp_goes_round_a_cut_cable_and_back(lab: Prompt) -> None:
     lab.ask("fail leaf1 spine1")

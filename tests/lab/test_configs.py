@@ -41,7 +41,9 @@ _ADVICE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize(
+    "seed", [*range(40), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 100))]
+)
 def test_a_sound_fabric_is_sound_and_a_fault_is_found_alone(seed: int, tmp_path: Path) -> None:
     assert complaint(seed, None, tmp_path) == ""
     fault = list(FAULTS)[seed % len(FAULTS)]
@@ -336,7 +338,9 @@ def test_what_is_no_configuration_is_refused(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize(
+    "seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60, 150))]
+)
 def test_damage_ends_in_a_message_or_in_findings(seed: int, tmp_path: Path) -> None:
     rng, drawn = Random(seed), sound(seed)
     for _ in range(rng.randint(1, 3)):

@@ -26,6 +26,7 @@ def run(out: Path, scenario: str, *changes: str) -> tuple[Result, list[tuple[str
     return read_run(out).result, sorted(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_a_collective_is_the_same_with_both(tmp_path: Path) -> None:
     small = (FOUR, "traffic.bytes=64KB")
