@@ -16,9 +16,10 @@ from lab.machine.paths import writing_to
 from lab.scenario import catalogue
 from lab.sonic.basis import Options
 from lab.sonic.config_db import printable
+from lab.sonic.cures import write_cures
 from lab.sonic.device import NOT_OF_TEMPLATES, Device, is_device, read_device
 from lab.sonic.fabric import Fabric, read_fabric
-from lab.sonic.findings import Finding, Level, write_cured
+from lab.sonic.findings import Finding, Level
 from lab.sonic.proofs import Proof, prove, written
 from lab.sonic.rules import check
 from lab.sonic.sarif import sarif
@@ -31,7 +32,7 @@ FOUND = 1  # the exit code where faults are found
 def command(
     folder: Annotated[
         Path,
-        typer.Argument(help="Of switches' config_db.json; a SKU's of SONiC's; or a scenario."),
+        typer.Argument(help="Of switches' configurations; a SKU's of SONiC's; or a scenario."),
     ],
     proved: Annotated[
         bool, typer.Option("--prove", help="Run each finding in the simulator, and its cure.")
@@ -66,7 +67,7 @@ def command(
     ] = None,
     is_json: Json = False,
 ) -> None:
-    """Say what would go wrong in a fabric of SONiC switches or a scenario, where, and its cure.
+    """Say what would go wrong in a fabric of switches or a scenario, where, and its cure.
 
     Ends with 1 if anything is found but advice, which is what no run shows.
     """
@@ -99,7 +100,7 @@ def command(
         found, proofs = _proved(found, kept)
     if cured is not None and fabric is not None:
         with writing_to(cured):
-            write_cured({name: s.tables for name, s in fabric.switches.items()}, found, cured)
+            write_cures(fabric, found, cured)
     pairs = list(zip(found, proofs, strict=True))
     _write(folder, fabric, pairs, sarif_file, page_file)
     if is_json:

@@ -56,8 +56,9 @@ def command(
     flow.txt (HPCC, ConWeave), GOAL, Chakra's execution traces (NAME.RANK.et), MSCCL's schedules
     (.xml), AICB's workloads (.txt). Fabrics: networkx' JSON, GraphML, htsim's .topo, ns-3's
     topology.txt, InfraGraph, the P4 tutorials' topology.json, containerlab's and netlab's
-    topologies, SONiC's minigraph.xml; a folder of SONiC's config_db.json, a switch each, with their
-    thresholds, maps and cables, or of one of SONiC's SKUs.
+    topologies, SONiC's minigraph.xml; a folder of switches' configurations (SONiC's config_db.json,
+    EOS's texts, NVUE's YAML, with FRR's and adapters' beside them), with their thresholds, maps and
+    cables; or one of SONiC's SKUs.
     """
     extras = {
         "bytes": size, "groups": None if groups is None else str(groups), "tflops": tflops,

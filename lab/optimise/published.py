@@ -25,17 +25,18 @@ class Profile(NamedTuple):
 PUBLISHED = (
     Profile(
         "nvidia", 150_000, 1_500_000, 1.0,
-        "Cumulus Linux user guide, Quality of Service: what 'nv set qos roce' gives a lossless "
-        "class",
+        "NVIDIA, Cumulus Linux 5.9 user guide, RDMA over Converged Ethernet: what 'nv set qos roce'"
+        " gives, 146.48 KB, 1.43 MB, probability 100; Quality of Service there has them in bytes",
     ),
     Profile(
         "cisco", 150_000, 3_000_000, 0.07,
-        "Cisco, Data Center Networking Blueprint for AI/ML Applications: random-detect of the "
-        "RoCE queue",
+        "Nexus 9000, random-detect of queue 3 in QOS_EGRESS_PORT, as T. Pasanen prints it "
+        "(nwktimes.blogspot.com, Congestion Avoidance in AI Fabric, 2025); others begin at 950 KB. "
+        "Cisco's own Blueprint for AI/ML Applications was not seen with numbers",
     ),
     Profile(
         "sonic", 1_048_576, 2_097_152, 0.05,
-        "sonic-buildimage, files/build_templates/qos_config.j2: AZURE_LOSSLESS",
+        "sonic-buildimage (086b03bd70), files/build_templates/qos_config.j2: AZURE_LOSSLESS",
     ),
     Profile(
         "dcqcn", 5_000, 200_000, 0.01,

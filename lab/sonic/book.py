@@ -22,6 +22,11 @@ class About(NamedTuple):
 
 
 BOOK = {
+    "adapter-cnp": About("An adapter's notifications in a class that is paused", _DCQCN),
+    "adapter-dscp": About("Connections' DSCP in another class than at the switch", _SCALE),
+    "adapter-ecn": About("An adapter that does not tell or heed congestion", _DCQCN),
+    "adapter-pfc": About("An adapter and its switch pause different priorities", _PFC),
+    "adapter-trust": About("An adapter that goes by tags which nobody sends", _SCALE),
     "alpha-range": About("An alpha that the chip does not have", _YANG.format("buffer-profile")),
     "bgp-missing": About("A cable without a BGP session", _BGP),
     "cable-differs": About("A cable's two ends tell two lengths", _CONFIG),

@@ -195,10 +195,11 @@ class _Maker:
         self._schedule()
         self._marks()
         self._watchdog()
+        self._adapters()
         self._content["traffic"] = {"kind": "permutation", "bytes": "1MB"}
-        self.report.not_told += [
-            "the hosts' adapters: transport is as usual",
-            "traffic: every host sends 1 MB to another",
+        self.report.not_told.append("traffic: every host sends 1 MB to another")
+        self.report.not_said += [
+            f"{name}: {line}" for name, s in self._fabric.switches.items() for line in s.routing
         ]
         return self._content
 
@@ -396,6 +397,15 @@ class _Maker:
         taken = self._take("ecn.curve", "WRED_PROFILE, green", self._each(curve))
         self._content["ecn"] = {"enabled": taken is not None, **(taken or {})}
         self.report.not_said.append("WRED of yellow and red packets: no meter colours any here")
+
+    def _adapters(self) -> None:
+        """Whoever heeds notifications has DCQCN; its numbers are the lab's."""
+        self._take("transport.cc", "roce_rp/enable", (
+            (f"{host} {nic.name}", "dcqcn" if any(nic.heeds.values()) else "none")
+            for host, adapter in self._fabric.adapters.items()
+            for nic in adapter.nics.values()
+            if nic.heeds
+        ))  # fmt: skip
 
     def _watchdog(self) -> None:
         def watch(name: str) -> Tell[int]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ _MOST_MEMORY = 2**40 - 1  # chips with packet memory of their own beside them ha
 _LAST_GROUP, _LAST_QUEUE = 7, 63  # some chips have a dozen queues a port, of which 0 to 7 are told
 USUAL_MTU = 9100  # of a port that says none: buffermgrd's own
 _COLOURS = "green"  # of WRED: what no meter has coloured is green
+
+Address = IPv4Interface | IPv6Interface
 
 # What is read, and what it is read for.
 READ = {
@@ -57,6 +60,7 @@ READ = {
     "QUEUE": "turns and marks of queues",
     "PFC_WD": "the watchdog",
     "BGP_NEIGHBOR": "with whom BGP is spoken",
+    "INTERFACE": "cables and BGP's neighbours, where they are not named",
     "SWITCH_HASH": "what flows are told apart by",
     "SWITCH_TRIMMING": "what becomes of packets that are cut",
 }
@@ -76,6 +80,7 @@ MAPS_OF_PORTS = {
     "pfc_to_pg_map": "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
     "pfc_to_queue_map": "MAP_PFC_PRIORITY_TO_QUEUE",
 }
+SESSIONS_UNNAMED = "it has no name, so with which switches BGP is spoken is not asked"
 COMPUTED = "NULL"  # a profile that the switch computes itself
 
 
@@ -187,6 +192,12 @@ class Switch:
     bgp: frozenset[str] | None  # whom BGP is spoken with; None: not told by name
     dangling: list[tuple[str, str, str, str]]  # a table, a key, and the table and name of nothing
     unread: list[str]
+    addresses: dict[str, list[Address]]  # by port
+    sessions: set[str] = field(default_factory=set)  # of BGP, told by FRR: addresses and ports
+    routing: tuple[str, ...] = ()  # what FRR tells beside
+    kind: str = "sonic"  # of what its file is
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)  # of texts, by table and key
+    speedless: set[str] = field(default_factory=set)  # ports whose speed nobody has told yet
 
     def map_of(self, port: Port, kind: str) -> dict[int, int] | None:
         """A map that a port uses; None: it uses none that is there."""
@@ -356,6 +367,7 @@ class _Reader:
             over_subscribe_ratio=self._number(*defaults, "over_subscribe_ratio", 0, 1000),
             lossless_mtu=self._number(*pattern, "mtu", 64, 65535),
             trimming=self._trimming(), hashed=self._hashed(), bgp=self._bgp(),
+            addresses=self._addresses(ports),
             dangling=self._dangling,
             unread=self.unread,
         )  # fmt: skip
@@ -512,6 +524,18 @@ class _Reader:
             raise self._wrong("SWITCH_HASH|GLOBAL|ecmp_hash", fields, "fields' names, in []")
         return frozenset(one.strip() for one in told)
 
+    def _addresses(self, ports: Mapping[str, Port]) -> dict[str, list[Address]]:
+        found: dict[str, list[Address]] = {}
+        for key in self._table("INTERFACE"):
+            name, _, address = key.partition("|")
+            if not address or name not in ports:
+                continue
+            try:
+                found.setdefault(name, []).append(ip_interface(address))
+            except ValueError:
+                self.unread.append(f"INTERFACE|{_safe(key)}: it is no address")
+        return found
+
     def _bgp(self) -> frozenset[str] | None:
         names = [
             self._text(f"BGP_NEIGHBOR|{key}", entry, "name")
@@ -521,8 +545,7 @@ class _Reader:
                    if name is None]  # fmt: skip
         if unnamed:
             self.unread.append(
-                f"BGP_NEIGHBOR|{_safe(unnamed[0])}: it has no name, so with which switches BGP is "
-                f"spoken is not asked ({len(unnamed)})"
+                f"BGP_NEIGHBOR|{_safe(unnamed[0])}: {SESSIONS_UNNAMED} ({len(unnamed)})"
             )
         return frozenset(filter(None, names)) if names and not unnamed else None
 

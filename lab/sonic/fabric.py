@@ -1,10 +1,12 @@
 """A folder of switches' configurations as one fabric: who is cabled to whom.
 
-`FOLDER/*.json` and `FOLDER/*/config_db.json` are switches; what stands beside them as
-`HOSTNAME.lldp` is what `show lldp table` printed there, for switches without DEVICE_NEIGHBOR.
+`sources.py` knows whose files are read. `HOSTNAME.lldp` beside a switch's is what `show lldp
+table` (SONiC), `show lldp neighbors` (EOS) or `net show lldp` (Cumulus) printed there, for switches
+that do not tell their neighbours. What is unknown then may follow from addresses (`joining.py`).
 
 A neighbour is a switch if its file is in the folder. It is a host if DEVICE_NEIGHBOR_METADATA says
-that it is a server, or if whoever asks names hosts by a pattern; any other is left out and told.
+that it is a server, if its adapters' settings are in the folder, or if whoever asks names hosts by
+a pattern; any other is left out and told.
 """
 
 from __future__ import annotations
@@ -16,16 +18,24 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from controller import LinkSpec
-from files import FileError, is_folder, read_text, shown
+from files import FileError, read_text, shown
 from lab.errors import ScenarioError
-from lab.sonic.config_db import Port, Switch, read_switch
+from lab.sonic.adapters import TOS, Adapter
+from lab.sonic.config_db import Port, Switch
+from lab.sonic.findings import Finding
+from lab.sonic.joining import add_routing, cable_by_subnets, know_roles, name_sessions
+from lab.sonic.sources import CONFIG, FOLDER_HAS, adapters, routings, sources
 
 _MOST_SWITCHES = 4096
 _MOST_LLDP_BYTES = 4_000_000
 _METRES_A_SECOND = 198_000_000  # as SONiC's own headroom calculation has it
 _LLDP = re.compile(r"(?P<port>\S+)\s+(?P<device>\S+)\s+(?P<id>\S+)\s+[A-Z]*\s+(?P<about>\S.*)?")
 _PORT = re.compile(r"Ethernet\d+(/\d+)*")
-CONFIG = "config_db.json"
+# `show lldp neighbors` of EOS, and `net show lldp` of Cumulus.
+_LLDP_OTHERS = (
+    re.compile(r"(?P<port>Et\d\S*)\s+(?P<device>\S+)\s+(?P<id>\S+)\s+\d+"),
+    re.compile(r"(?P<port>swp\d\S*)\s+\d+[GM]\s+\S+\s+(?P<device>\S+)\s+(?P<id>\S+)"),
+)
 # How long a sender of so many Mb/s may take to obey, in quanta of 512 bits: IEEE 802.3, 31B.3.7, as
 # SONiC's headroom calculation has it (sonic-swss, cfgmgr/buffer_headroom_mellanox.lua).
 _QUANTA = {
@@ -72,10 +82,36 @@ class Fabric:
     contradicted: list[tuple[Place, Place]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     outward: set[str] = field(default_factory=set)  # switches with cables that are left out
+    adapters: dict[str, Adapter] = field(default_factory=dict)  # by host
 
     def port(self, place: Place) -> Port:
         """What is said of a port."""
         return self.switches[place.switch].ports[place.port]
+
+    def file_of(self, finding: Finding) -> Path:
+        """The file that a finding is about: a switch's, or an adapter's."""
+        if finding.switch in self.switches:
+            return self.switches[finding.switch].file
+        return self._line_of_adapter(finding)[0]
+
+    def line_of(self, finding: Finding) -> int | None:
+        """Where it stands in a text; None: the file is no text, or has no such line."""
+        if finding.switch in self.switches:
+            switch = self.switches[finding.switch]
+            if switch.kind == "sonic":
+                return None
+            key = finding.key
+            places = [(finding.table, k) for k in (key, key.partition("|")[0])] + [
+                ("PORT", key.partition("|")[0])]  # fmt: skip
+            return next((switch.lines[one] for one in places if one in switch.lines), 1)
+        return self._line_of_adapter(finding)[1]
+
+    def _line_of_adapter(self, finding: Finding) -> tuple[Path, int]:
+        adapter = self.adapters[finding.switch]
+        if finding.table == TOS and adapter.tos_file is not None:
+            return adapter.tos_file
+        nic = adapter.nics[finding.key]
+        return nic.lines.get(finding.table, (nic.file, 1))
 
     def in_use(self, switch: Switch) -> Iterator[Port]:
         """Ports that are up and lead somewhere, or are told how to queue."""
@@ -104,39 +140,48 @@ def link_of(port: Port) -> LinkSpec | None:
 
 def has_configurations(folder: Path) -> bool:
     """Whether a folder looks like one of switches' configurations."""
-    return is_folder(folder) and bool(_files(folder)) and not any(folder.glob("*.et"))
-
-
-def _files(folder: Path) -> list[Path]:
-    return [*sorted(folder.glob("*.json")), *sorted(folder.glob(f"*/{CONFIG}"))]
+    return bool(sources(folder)) and not any(folder.glob("*.et"))
 
 
 def read_fabric(folder: Path, hosts: str | None = None) -> Fabric:
     """All switches of a folder, cabled; ``hosts``: a pattern of names, such as ``gpu*``."""
-    files = _files(folder) if is_folder(folder) else []
-    if not files:
+    found = sources(folder)
+    if not found:
         raise ScenarioError(
             f"{shown(folder)} has no switch's configuration in it",
-            f"Put each switch's {CONFIG} there, as NAME.json or NAME/{CONFIG}.",
+            f"Put each switch's {CONFIG} there, as {FOLDER_HAS}.",
         )
-    if len(files) > _MOST_SWITCHES:
+    if len(found) > _MOST_SWITCHES:
         raise ScenarioError(
-            f"{shown(folder)} has {len(files):,} files", f"{_MOST_SWITCHES:,} are the most."
+            f"{shown(folder)} has {len(found):,} files", f"{_MOST_SWITCHES:,} are the most."
         )
     switches: dict[str, Switch] = {}
-    for file in files:
-        switch = read_switch(file)
+    for file, read in found:
+        switch = read(file)
         if switch.name in switches:
             raise ScenarioError(
                 f"{shown(file)}: {switch.name} is there already, in "
                 f"{shown(switches[switch.name].file)}",
-                "Leave one of the two files out, or give DEVICE_METADATA its own hostname.",
+                "Leave one of the two files out, or give each its own hostname.",
             )
         switches[switch.name] = switch
-    fabric = Fabric(folder, switches)
+    fabric = Fabric(folder, switches, adapters=adapters(folder))
+    left = [add_routing(switches, routing) for routing in routings(folder)]
+    fabric.left_out += [line for line in left if line is not None]
     for switch in switches.values():
         _hear_lldp(folder, switch)
+    cable_by_subnets(switches)
+    know_roles(switches)
     _lay(fabric, hosts)
+    _know_speeds(fabric)
+    ends = {(here.switch, here.port): there.switch
+            for cable in fabric.cables for here, there in cable.ends}  # fmt: skip
+    name_sessions(switches, ends)
+    fabric.left_out += [line for each in fabric.adapters.values() for line in each.unread]
+    fabric.left_out += [
+        f"{host}: its adapters are told of, and no switch's neighbour has that name"
+        for host in fabric.adapters if host not in fabric.hosts
+    ]  # fmt: skip
     return fabric
 
 
@@ -150,13 +195,17 @@ def _hear_lldp(folder: Path, switch: Switch) -> None:
             text = read_text(file, _MOST_LLDP_BYTES)
         except FileError as error:
             raise ScenarioError(str(error), "It is to be what 'show lldp table' prints.") from None
+        here = {name: port.name for port in switch.ports.values()
+                for name in (port.name, port.alias) if name}  # fmt: skip
         for line in text.splitlines():
-            found = _LLDP.fullmatch(line.strip())
-            if found is None or found["port"] not in switch.ports:
+            told = _LLDP.fullmatch(line.strip())
+            about = (told["about"] or "") if told else ""
+            other = next((m for one in _LLDP_OTHERS if (m := one.fullmatch(line.strip()))), None)
+            found = other or told
+            if found is None or found["port"] not in here:
                 continue
-            about = found["about"] or ""
             port = about if _PORT.fullmatch(about) else found["id"]
-            switch.neighbours[found["port"]] = found["device"], port
+            switch.neighbours[here[found["port"]]] = found["device"], port
 
 
 def _lay(fabric: Fabric, pattern: str | None) -> None:
@@ -166,7 +215,8 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
             here = Place(switch.name, name)
             peer = fabric.switches.get(device)
             if peer is None:
-                is_host = "server" in switch.roles.get(device, "").lower()
+                is_host = device in fabric.adapters
+                is_host |= "server" in switch.roles.get(device, "").lower()
                 if is_host or (pattern is not None and fnmatchcase(device, pattern)):
                     fabric.hosts.setdefault(device, []).append(here)
                 else:
@@ -197,5 +247,31 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
             taken |= {here, there}
             cable = Cable(here, there)
             fabric.cables.append(cable)
-            if back is None:
+            peer = fabric.switches[there.switch]
+            if back is None and peer.kind == "sonic":
                 fabric.one_sided.append(cable)
+            elif back is None:  # its text has no place for it
+                peer.neighbours[there.port] = here.switch, here.port
+
+
+def _know_speeds(fabric: Fabric) -> None:
+    """A cable has one rate; ports of which nobody tells any are left out."""
+    for cable in fabric.cables:
+        for here, there in cable.ends:
+            mine, its = fabric.switches[here.switch], fabric.switches[there.switch]
+            if here.port in mine.speedless and there.port not in its.speedless:
+                fabric.port(here).speed_mbps = fabric.port(there).speed_mbps
+                mine.speedless.discard(here.port)
+    for switch in fabric.switches.values():
+        for name in sorted(switch.speedless & switch.ports.keys()):
+            if name in switch.neighbours or switch.ports[name].pfc:
+                switch.unread.append(f"PORT|{name}: nobody tells its speed; it is left out")
+            del switch.ports[name]
+            switch.neighbours.pop(name, None)
+
+    def is_there(place: Place) -> bool:
+        return place.port in fabric.switches[place.switch].ports
+
+    fabric.cables = [one for one in fabric.cables if is_there(one.a) and is_there(one.b)]
+    fabric.hosts = {host: kept for host, places in fabric.hosts.items()
+                    if (kept := [place for place in places if is_there(place)])}  # fmt: skip

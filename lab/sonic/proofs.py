@@ -55,6 +55,7 @@ _NO_RUN = {
     "trim-lossless": "the lab's switches cut nothing of a class that is paused",
     "trim-queue": "the lab's switches cut nothing where anything is paused",
     "trim-untold": "what is not told cannot be run",
+    "adapter-cnp": "adapters of the lab send notifications in the control class",
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from typing import Any
 
-from lab.sonic import rules_classes, rules_routes, rules_times
+from lab.sonic import rules_classes, rules_hosts, rules_routes, rules_times
 from lab.sonic.basis import (
     ALPHA_RANGE,
     Findings,
@@ -274,6 +274,8 @@ def _dscp(found: Findings) -> Iterator[Finding]:
             tc: int | None = told.get(dscp)
             if tc == usual or not {tc, usual} & found.lossless:
                 continue
+            if tc is None and switch.kind != "sonic":
+                continue  # by a map that the switch has of its own
             name = port.maps["dscp_to_tc_map"]
             is_lost = usual in found.lossless
             yield Finding(
@@ -552,4 +554,5 @@ RULES: Mapping[str, Rule] = {
     "watchdog-missing": _watchdog, "watchdog-slow": _watchdog_slow,
     "mtu-differs": _unequal, "neighbour-missing": _neighbours, "alpha-range": _alpha,
     **rules_classes.RULES, **rules_times.RULES, **rules_routes.RULES,
+    **rules_hosts.RULES,
 }  # fmt: skip

@@ -25,7 +25,7 @@ def net_of(found: Findings) -> tuple[Net, dict[Pair, list[Cable]]]:
     ends = ends or [n for n, s in fabric.switches.items() if "tor" in s.role.lower()]
     asns = {n: s.asn for n, s in fabric.switches.items() if s.asn is not None}
     if len(asns) < len(fabric.switches) or not all(
-        "BGP_NEIGHBOR" in s.tables for s in fabric.switches.values()
+        "BGP_NEIGHBOR" in s.tables or s.sessions for s in fabric.switches.values()
     ):
         asns = {}
     counts = {pair: len(cables) for pair, cables in joined.items()}
@@ -131,7 +131,7 @@ def _one_as(
     for name, switch in fabric.switches.items():
         ops = tuple(
             replace("BGP_NEIGHBOR", key, "asn", asn)
-            for key, entry in switch.tables["BGP_NEIGHBOR"].items()
+            for key, entry in switch.tables.get("BGP_NEIGHBOR", {}).items()
             if entry.get("name") in tier and "asn" in entry
         )
         if ops:
@@ -333,8 +333,8 @@ def _mtu_path(found: Findings) -> Iterator[Finding]:
 def _cable_untold(found: Findings) -> Iterator[Finding]:
     far = {end: other for cable in found.fabric.cables for end, other in cable.ends}
     for switch, port in found.ports():
-        if not port.pfc or port.cable_m is not None:
-            continue
+        if not port.pfc or port.cable_m is not None or switch.kind != "sonic":
+            continue  # others' texts have no place for it, or a length of their own
         there = far.get(Place(switch.name, port.name))
         metres = found.fabric.port(there).cable_m if there else None
         group = next(iter(switch.tables.get("CABLE_LENGTH", {})), "AZURE")

@@ -48,13 +48,14 @@ def _result(
     fabric: Fabric | None, source: Path, finding: Finding, proof: Proof | None, index: int,
     lines: dict[Path, list[str]],
 ) -> dict[str, Any]:  # fmt: skip
-    file = fabric.switches[finding.switch].file if fabric else source
+    file = fabric.file_of(finding) if fabric else source
     if file not in lines:
         try:
             lines[file] = read_text(file, _MOST_BYTES).splitlines()
         except FileError:
             lines[file] = []  # a folder of templates, or a scenario by its name
-    at = _line(lines[file], finding)
+    told = fabric.line_of(finding) if fabric else None
+    at = _line(lines[file], finding) if told is None else told
     said = f"{finding.what}. Then {finding.consequence}. {finding.cure}"
     properties: dict[str, Any] = {"patch": {name: list(ops) for name, ops in finding.patch.items()}}
     if proof is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lab.sonic.cures import commands_of
 from lab.sonic.device import Device
 from lab.sonic.fabric import Fabric
 from lab.sonic.findings import Finding, Level, grounded, patch_of
@@ -17,7 +18,8 @@ _ROWS = ("Gb/s", "m", "xoff", "needs", "of 1024", "in cells", "short")
 
 def content(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> dict[str, Any]:
     """As JSON has it."""
-    tables = {name: switch.tables for name, switch in fabric.switches.items()} if fabric else {}
+    switches = fabric.switches.items() if fabric else ()
+    tables = {name: switch.tables for name, switch in switches}
     told: dict[str, Any] = {
         "switches": len(fabric.switches) if fabric else None,
         "cables": len(fabric.cables) if fabric else None,
@@ -27,6 +29,8 @@ def content(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> dict[
         "patch": {name: grounded(tables.get(name, {}), ops)[0]
                   for name, ops in patch_of(one for one, _ in pairs).items()},
     }  # fmt: skip
+    if fabric is not None:
+        told["commands"] = commands_of(fabric, [one for one, _ in pairs])
     if device is not None:
         told["rows"] = [row.content() for row in device.rows]
         told["not_rendered"] = device.not_rendered
@@ -67,11 +71,13 @@ def _findings(fabric: Fabric | None, pairs: Pairs) -> Iterable[str]:
         groups.setdefault(key, []).append((one, proof))
     for group in groups.values():
         one, proof = group[0]
+        line = fabric.line_of(one) if fabric is not None else None
         keys = [each.key for each, _ in group]
         more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
         named = f"{', '.join(keys[:_MOST_NAMED])}{more}"
         place = f"{one.table}.{named}" if fabric is None else f"{one.switch} {one.table}|{named}"
-        yield f"{one.level}: {one.rule}: {place}"
+        at = f" ({fabric.file_of(one).name}:{line})" if fabric is not None and line else ""
+        yield f"{one.level}: {one.rule}: {place}{at}"
         yield f"  {one.what}"
         yield f"  Then {one.consequence}."
         yield f"  {one.cure}"

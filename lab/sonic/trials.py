@@ -263,11 +263,23 @@ def circle(facts: Mapping[str, Any]) -> Trial:
     )  # fmt: skip
 
 
+def _deaf(facts: Mapping[str, Any]) -> Trial:
+    """Marks that nobody heeds, and such as DCQCN does."""
+    base = one_sender(facts, 400_000, 4_000_000)
+    marked = changed(base, ecn={"enabled": True, "kmin": 20_000, "kmax": 80_000})
+    return Trial((changed(marked, transport={"cc": "none"}),), (marked,),
+                 lambda before, after: before.marks > 0 and before.pauses > after.pauses,
+                 note="an adapter that does not heed marks is run without congestion control"
+                 )  # fmt: skip
+
+
 TRIALS: Mapping[str, Callable[[Mapping[str, Any]], Trial | None]] = {
     "headroom-small": _headroom, "pg-missing": _no_group, "pool-oversubscribed": _pool,
     "pfc-one-end": no_pauses, "pfc-off": no_pauses, "pfc-path": no_pauses,
     "queue-map": no_pauses, "dscp-map": other_class, "dscp-untrusted": other_class,
     "pg-map": other_class, "queue-shared": other_class, "wred-drop": _drops,
     "ecn-late": _late, "ecn-missing": _unmarked, "watchdog-missing": _unwatched,
+    "adapter-pfc": no_pauses, "adapter-trust": other_class, "adapter-dscp": other_class,
+    "adapter-ecn": _deaf,
     "watchdog-slow": _slowly_watched, "deadlock": circle, "deadlock-failure": circle,
 }  # fmt: skip

@@ -2,14 +2,16 @@
 
     .venv/bin/python -m tests.lab.any_damage [--seed N] [--count N]
 
-damages so many folders of configurations and SKUs' folders, reads, checks, proves and brings each,
-and ends with 1 if anything else came of one.
+damages so many folders of configurations (of SONiC alone, and of SONiC, EOS, NVUE, FRR and adapters
+together) and SKUs' folders, reads, checks, proves and brings each, and ends with 1 if anything else
+came of one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import traceback
@@ -21,13 +23,16 @@ from typing import Any
 from lab.errors import LabError
 from lab.sonic.basis import Options
 from lab.sonic.brought import import_fabric
+from lab.sonic.cures import write_cures
 from lab.sonic.device import read_device
 from lab.sonic.fabric import read_fabric
 from lab.sonic.page import page
 from lab.sonic.proofs import prove
 from lab.sonic.rules import check
 from lab.sonic.sarif import sarif
+from lab.sonic.told import lines
 from tests.lab.config_folders import FAULTS, faulty, sound
+from tests.lab.dialects import mixed
 from tests.lab.sku_folders import write_sku
 
 NASTY = (
@@ -75,6 +80,46 @@ def _torn(rng: Random, path: Path) -> None:
             path.write_bytes(rng.choice(_OTHERS))
 
 
+def _worded(rng: Random, path: Path) -> None:
+    """A text of which words, lines or their indentation are not what they were."""
+    lines = path.read_text().splitlines()
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(lines))
+        words = lines[at].split(" ")
+        match rng.randrange(5):
+            case 0:
+                del lines[at]
+            case 1:
+                lines.insert(rng.randrange(len(lines)), lines[at])
+            case 2:
+                words[rng.randrange(len(words))] = str(rng.choice(NASTY))
+                lines[at] = " ".join(words)
+            case 3:
+                lines[at] = re.sub(r"\d+", lambda _: str(rng.choice((0, 7, 64, 10**9))), lines[at])
+            case _:
+                lines[at] = " " * rng.randrange(9) + lines[at].lstrip()
+        lines = lines or [""]
+    path.write_bytes("\n".join(lines).encode(errors="surrogatepass"))
+
+
+def _a_folder(rng: Random, seed: int, folder: Path) -> None:
+    """A folder of SONiC alone, or of several systems, damaged."""
+    if seed % 5 in (1, 2):
+        mixed(sound(seed), folder)
+        texts = [path for path in sorted(folder.iterdir()) if path.suffix != ".json"]
+        damage = _worded if rng.random() < 0.8 else _torn
+        damage(rng, rng.choice([path for path in texts if not path.name.startswith("gpu")]
+                               if rng.random() < 0.7 else texts))  # fmt: skip
+        return
+    faults = list(FAULTS)
+    drawn = faulty(seed, rng.choice(faults))[0] if rng.random() < 0.5 else sound(seed)
+    for _ in range(rng.randint(1, 3)):
+        mutate(rng, drawn.switches[drawn.a_switch()])
+    drawn.write(folder)
+    if seed % 5 == 3:
+        _torn(rng, rng.choice(sorted(folder.iterdir())))
+
+
 def outcome(seed: int, folder: Path) -> str:
     """What came of one that is damaged by this seed: refused, found, or nothing found."""
     rng = Random(seed)
@@ -87,19 +132,16 @@ def outcome(seed: int, folder: Path) -> str:
                 return "refused"
             fabric = device.fabric
         else:
-            faults = list(FAULTS)
-            drawn = faulty(seed, rng.choice(faults))[0] if rng.random() < 0.5 else sound(seed)
-            for _ in range(rng.randint(1, 3)):
-                mutate(rng, drawn.switches[drawn.a_switch()])
-            drawn.write(folder / "in")
-            if seed % 5 == 3:
-                _torn(rng, rng.choice(sorted((folder / "in").iterdir())))
+            _a_folder(rng, seed, folder / "in")
             fabric = read_fabric(folder / "in")
         found = check(fabric, Options())
         pairs = [(one, None) for one in found]
         json.dumps(sarif(fabric, folder, list(pairs)))
         page("damaged", fabric, list(pairs), []).encode()
         prove(found[:1] if seed % 10 == 0 else [])
+        list(lines(fabric, list(pairs), None))
+        if seed % 5 != 4:
+            write_cures(fabric, found, folder / "cured")
         if fabric.hosts:
             import_fabric(fabric, folder / "out")
     except LabError as error:
