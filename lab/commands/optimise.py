@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import Changes, Json, Name, Out, Processes, make_out
-from lab.machine.dask_cluster import require_dask
+from lab.machine.dask_cluster import LOCAL, of_this_machine, require_dask
 from lab.optimise.answer import chosen, compare, write_answer
 from lab.optimise.levers import levers_of
 from lab.optimise.page import lines, optimised
@@ -77,10 +79,13 @@ def command(
     asked = Asked(names, fixed, levers, keys, seeds, trials, patience, seed, losses)
     folder = make_out(out, f"optimise-{Path(scenario).stem}")
     stages = Stages(Console(stderr=True))
-    jobs = Runs(asked, processes, cluster, stages)
-    found = search(asked, folder, jobs)
-    answer = chosen(found, jobs, repeats)
-    compared = compare(asked, answer, tests or (), repeats, processes, cluster, stages)
+    with ExitStack() as stack:
+        if cluster == LOCAL:  # one for all that is run, as it takes seconds to start
+            cluster = stack.enter_context(of_this_machine(processes or os.cpu_count() or 1))
+        jobs = Runs(asked, processes, cluster, stages)
+        found = search(asked, folder, jobs)
+        answer = chosen(found, jobs, repeats)
+        compared = compare(asked, answer, tests or (), repeats, processes, cluster, stages)
     others = write_answer(asked, answer, folder)
     optimised(found, answer, compared, others, folder / REPORT)
     told = {

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,36 +50,23 @@ def on_dask(
     work: Callable[[J], R], jobs: Sequence[J], where: str, processes: int | None, stages: Stages
 ) -> Iterator[tuple[J, R | str]]:
     """Each job with what came of it, or how it failed; ``work`` is a function of a module."""
-    import dask.config
     import distributed
 
     with ExitStack() as stack:
         stack.enter_context(telling_of_stopped())
         stack.enter_context(_in_our_words())
         if where == LOCAL:
-            folder = stack.enter_context(scratch())
-            stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
-            stack.enter_context(own_semaphores())
-            with without_main(), _starting():
-                cluster = stack.enter_context(
-                    distributed.LocalCluster(
-                        n_workers=min(len(jobs), processes or os.cpu_count() or 1),
-                        threads_per_worker=1,
-                        dashboard_address=None,
-                        silence_logs=logging.CRITICAL,  # all that is lost is told here
-                    )
-                )
-                client = stack.enter_context(distributed.Client(cluster))
-        else:
-            try:
-                # Its time-out is not for a scheduler that takes a connection and says nothing.
-                with _telling(f"the Dask scheduler at {where}", stages):
-                    client = stack.enter_context(distributed.Client(where, timeout=_MEETS_S))
-            except (OSError, ValueError) as error:
-                raise RunError(
-                    f"no Dask scheduler answers at {where}: {error}",
-                    "An address is such as tcp://host:8786; 'dask' makes a cluster here.",
-                ) from None
+            most = min(len(jobs), processes or os.cpu_count() or 1)
+            where = stack.enter_context(of_this_machine(most))
+        try:
+            # Its time-out is not for a scheduler that takes a connection and says nothing.
+            with _telling(f"the Dask scheduler at {where}", stages):
+                client = stack.enter_context(distributed.Client(where, timeout=_MEETS_S))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"no Dask scheduler answers at {where}: {error}",
+                "An address is such as tcp://host:8786; 'dask' makes a cluster here.",
+            ) from None
         present = _Workers(client, where, stages)
         workers = present.await_some()
         with stages(f"Running on Dask, {workers} workers", len(jobs)) as stage:
@@ -87,10 +75,35 @@ def on_dask(
 
 
 @contextmanager
+def of_this_machine(workers: int) -> Iterator[str]:
+    """A cluster of this machine's own, by its address, for as long as the context lasts."""
+    import dask.config
+    import distributed
+
+    with ExitStack() as stack:
+        stack.enter_context(_in_our_words())
+        folder = stack.enter_context(scratch())
+        stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
+        stack.enter_context(own_semaphores())
+        with without_main(), _starting():
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,  # all that is lost is told here
+                )
+            )
+        yield cluster.scheduler_address
+
+
+@contextmanager
 def _starting() -> Iterator[None]:
     """Say in one message that a cluster of this machine's own does not start."""
     try:
-        yield
+        with warnings.catch_warnings():  # another cluster is at work here, which is as well
+            warnings.filterwarnings("ignore", message=r"\s*Port \d+ is already in use")
+            yield
     except RuntimeError as error:
         why = error.__cause__ or error
         raise RunError(

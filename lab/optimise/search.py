@@ -332,7 +332,8 @@ def _importance(asked: Asked, study: Study) -> dict[str, dict[str, float]]:
             )  # fmt: skip
         except (RuntimeError, ValueError):  # all values are the same, or there are too few
             continue
-        made[key] = {name: float(share) for name, share in told.items()}
+        ordered = sorted(told.items(), key=lambda one: (-one[1], one[0]))  # equals, too
+        made[key] = {name: float(share) for name, share in ordered}
     return made
 
 

@@ -97,7 +97,7 @@ def is_device(folder: Path) -> bool:
 def read_device(folder: Path, common: Path | None, role: str, options: Options) -> Device:
     """All that a folder says."""
     rows = read_rows(folder / lookup.FILE) if is_file(folder / lookup.FILE) else []
-    compared = [_compared(row, options) for row in rows]
+    compared = [compared_row(row, options) for row in rows]
     names = [name for name in (_QOS, *_BUFFERS) if is_file(folder / name)][:2]
     if names[:1] != [_QOS] or len(names) < 2:
         why = f"it has no {_QOS}, or none of {', '.join(_BUFFERS)}"
@@ -224,7 +224,8 @@ def _broken_out(name: str, lanes: list[str], mode: str) -> dict[str, Any]:
     return found
 
 
-def _compared(row: Row, options: Options) -> Compared:
+def compared_row(row: Row, options: Options) -> Compared:
+    """A row, and what the lab asks for at such a port."""
     link = LinkSpec(row.speed_mbps * 1_000_000, delay_ns(row.metres))
 
     def needed(payload: int, cell: int = 1) -> int:

@@ -20,6 +20,7 @@ from lab.sonic.sarif import sarif
 from lab.sonic.told import content
 from tests.imports import ROOT
 from tests.lab.any_damage import outcome
+from tests.lab.any_dialect import FAULTS as OF_TEXTS
 from tests.lab.config_folders import FAULTS, faulty, need
 from tests.lab.conftest import closlab
 from tests.lab.sku_folders import write_sku
@@ -150,7 +151,7 @@ def test_names_of_strangers_do_nothing_in_a_page(tmp_path: Path) -> None:
 def test_every_rule_is_in_the_book_and_on_the_page_and_has_a_fault_to_be_found() -> None:
     told = (ROOT / "docs" / "production.md").read_text()
     assert [name for name in BOOK if f"`{name}`" not in told] == []
-    drawn = {rule for rule, _ in FAULTS.values()}
+    drawn = {rule for rule, _ in FAULTS.values()} | {one.rule for one in OF_TEXTS.values()}
     assert drawn <= BOOK.keys()
     assert BOOK.keys() - drawn == {"pfc-nowhere", "speed-differs", "neighbour-contradicts"}
     assert len(BOOK) >= 40

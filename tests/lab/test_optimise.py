@@ -201,3 +201,17 @@ def test_a_search_from_the_command_line(tmp_path: Path) -> None:
     assert settings == {"found", "as it is", *(profile.name for profile in PUBLISHED)}
     done = closlab("optimise", "incast", "--for", "beauty")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+@pytest.mark.slow
+def test_a_search_on_a_cluster_finds_what_one_here_finds(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    words = ["optimise", "incast", "--set", "traffic.bytes=100KB", "--trials", "5", "--seeds", "1",
+             "--repeats", "2", "--processes", "2", "--out"]  # fmt: skip
+    answers = []
+    for name, where in (("here", ()), ("there", ("--on", "dask"))):
+        done = closlab(*words, str(tmp_path / name), *where)
+        assert done.returncode == 0, done.stderr
+        answers.append((tmp_path / name / "answer.json").read_text())
+        assert (tmp_path / name / "study.log").stat().st_size > 0
+    assert answers[0] == answers[1]
