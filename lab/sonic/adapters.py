@@ -129,7 +129,7 @@ class _Reader:
     def _ecn(self, at: int, text: str, told: re.Match[str]) -> bool:
         nic = self._of(told[1] or "")
         what, _, priority = told[3].partition("/")
-        if what == "enable" and priority in map(str, range(8)):
+        if what == "enable" and priority in map(str, range(8)) and told[4] in ("0", "1"):
             of = nic.tells if told[2] == "np" else nic.heeds
             of[int(priority)] = told[4] == "1"
         elif (told[2], what) == ("np", "cnp_dscp"):

@@ -21,15 +21,16 @@ from controller import LinkSpec
 from files import FileError, read_text, shown
 from lab.errors import ScenarioError
 from lab.sonic.adapters import TOS, Adapter
-from lab.sonic.config_db import Port, Switch
+from lab.sonic.config_db import Port, Switch, printable
 from lab.sonic.findings import Finding
 from lab.sonic.joining import add_routing, cable_by_subnets, know_roles, name_sessions
-from lab.sonic.sources import CONFIG, FOLDER_HAS, adapters, routings, sources
+from lab.sonic.sources import CONFIG, FOLDER_HAS, adapters, not_read, routings, sources
 
 _MOST_SWITCHES = 4096
 _MOST_LLDP_BYTES = 4_000_000
 _METRES_A_SECOND = 198_000_000  # as SONiC's own headroom calculation has it
 _LLDP = re.compile(r"(?P<port>\S+)\s+(?P<device>\S+)\s+(?P<id>\S+)\s+[A-Z]*\s+(?P<about>\S.*)?")
+_ANY_PORT = re.compile(r"(Ethernet|Et|swp)\d\S*\s")
 _PORT = re.compile(r"Ethernet\d+(/\d+)*")
 # `show lldp neighbors` of EOS, and `net show lldp` of Cumulus.
 _LLDP_OTHERS = (
@@ -168,6 +169,10 @@ def read_fabric(folder: Path, hosts: str | None = None) -> Fabric:
     fabric = Fabric(folder, switches, adapters=adapters(folder))
     left = [add_routing(switches, routing) for routing in routings(folder)]
     fabric.left_out += [line for line in left if line is not None]
+    fabric.left_out += [
+        f"{shown(path)}: it does not look like a switch's configuration; it is not read"
+        for path in not_read(folder)
+    ]
     for switch in switches.values():
         _hear_lldp(folder, switch)
     cable_by_subnets(switches)
@@ -197,12 +202,16 @@ def _hear_lldp(folder: Path, switch: Switch) -> None:
             raise ScenarioError(str(error), "It is to be what 'show lldp table' prints.") from None
         here = {name: port.name for port in switch.ports.values()
                 for name in (port.name, port.alias) if name}  # fmt: skip
-        for line in text.splitlines():
+        for at, line in enumerate(text.splitlines(), 1):
             told = _LLDP.fullmatch(line.strip())
             about = (told["about"] or "") if told else ""
             other = next((m for one in _LLDP_OTHERS if (m := one.fullmatch(line.strip()))), None)
             found = other or told
             if found is None or found["port"] not in here:
+                if _ANY_PORT.match(line.strip()):
+                    switch.unread.append(
+                        f"{shown(file)}:{at}: not understood: {printable(line.strip())[:80]}"
+                    )
                 continue
             port = about if _PORT.fullmatch(about) else found["id"]
             switch.neighbours[here[found["port"]]] = found["device"], port

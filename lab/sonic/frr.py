@@ -8,8 +8,8 @@ as lines that are not understood.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 
 from lab.sonic.lines import Said, nested, number, text_of
@@ -97,6 +97,14 @@ def _of_top(routing: Routing, at: int, words: list[str]) -> bool:
     return True
 
 
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
+
+
 def _of_section(routing: Routing, at: int, section: list[str], words: list[str]) -> bool:
     match section, words:
         case ["vrf", name], ["vni", vni, *_] if number(vni, 2**24 - 1):
@@ -125,7 +133,7 @@ def _of_bgp(routing: Routing, groups: set[str], at: int, is_own: bool, words: li
             said.put("BGP_NEIGHBOR", name, at)
         case ["neighbor", _, what, *_] if what in _IDLE_OF_NEIGHBOURS:
             pass
-        case ["network", prefix, *_] if re.fullmatch(r"[0-9a-fA-F.:]{2,45}/\d{1,3}", prefix):
+        case ["network", prefix, *_] if _is_network(prefix):
             routing.networks.append(prefix)
         case ["redistribute", *_] | ["address-family", *_] | ["advertise", *_]:
             routing.is_evpn |= words[:3] == ["address-family", "l2vpn", "evpn"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
 
 from files import shown
-from lab.sonic.config_db import SESSIONS_UNNAMED, Switch
+from lab.sonic.config_db import SESSIONS_UNNAMED, Switch, printable
 from lab.sonic.frr import Routing
 
 _FOR_TWO = {4: (30, 31), 6: (126, 127)}
@@ -88,6 +88,9 @@ def name_sessions(switches: Mapping[str, Switch], ends: Mapping[tuple[str, str],
         for key, told_name in told.items():
             name = told_name or ends.get((switch.name, key)) or _owner(owners, key)
             if name is None:
+                if switch.bgp is not None or not table:
+                    switch.unread.append(f"BGP with {printable(key)}: {SESSIONS_UNNAMED}")
+                switch.bgp = None
                 break
             names.add(name)
         else:

@@ -60,6 +60,13 @@ def _nvue(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(folder.glob("*.nv")) if path.stem not in told)
 
 
+def not_read(folder: Path) -> list[Path]:
+    """Files that could be a switch's by their names, and do not look like it."""
+    read = {source.path for source in sources(folder)}
+    return [path for end in ("*.yaml", "*.yml", "*.cfg") for path in sorted(folder.glob(end))
+            if path not in read]  # fmt: skip
+
+
 def _beside(path: Path) -> Path | None:
     """The commands that hold after a file."""
     beside = path.with_suffix(".nv")
