@@ -95,7 +95,7 @@ def _commands(path: Path, text: str) -> Iterator[Command]:
         found = re.findall(r"line (\d{1,9}), column", str(error))
         place = f"{shown(path)}:{found[-1]}" if found else shown(path)
         raise ScenarioError(
-            f"{place}: {'it is no YAML from here on' if found else error}",
+            f"{place}: {'it is no YAML from here on' if found else ' '.join(str(error).split())}",
             "It is to be NVUE's startup.yaml, or 'nv set' commands.",
         ) from None
     root = yaml.compose(text, Loader=yaml.CSafeLoader)
