@@ -61,7 +61,6 @@ def _tool(kind: str, **told: object) -> Change:
 
 
 _PFC = frozenset({"adapter-pfc"})
-_UP = r"(interface Ethernet(?:4|8|12)\n   speed forced \d+gfull\n   mtu )9100"
 FAULTS = {
     "eos pfc": Fault("tor0.eos", _swap(r"^ +priority-flow-control priority 3 no-drop\n", ""),
                      "pfc-one-end", _PFC),
@@ -77,7 +76,7 @@ FAULTS = {
                            "watchdog-missing", is_typed=False),
     "eos strict": Fault("tor0.eos", _swap(r"(tx-queue 3\n +)no priority", r"\1priority strict"),
                         "scheduler-strict", is_typed=False),
-    "eos mtu": Fault("tor0.eos", _one(_UP, r"\g<1>4000"), "mtu-differs", has_run=False),
+    "eos mtu": Fault("tor0.eos", _swap("mtu 9100", "mtu 4000"), "mtu-differs", has_run=False),
     "eos untrusted": Fault("tor0.eos", _swap("qos trust dscp", "qos trust cos"), "dscp-untrusted",
                            is_typed=False),
     "nvue pfc": Fault("tor1.yaml", _swap(r"^            '3': {}\n", ""), "pfc-one-end", _PFC),
