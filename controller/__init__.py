@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controller.entities import SwitchPlan
 from controller.errors import ControllerError
 from controller.reports import Report, ReportError, decode
-from controller.routes import NextHop, Route, in_turn, routes_of, still_taken
+from controller.routes import NextHop, Route, in_turn, routes_behind, routes_of, still_taken
 from controller.settings import (
     HopTelemetry,
     LinkSpec,
@@ -52,6 +52,7 @@ __all__ = [
     "in_turn",
     "install",
     "read_plans",
+    "routes_behind",
     "routes_of",
     "still_taken",
     "switch_plan",

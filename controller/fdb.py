@@ -83,6 +83,8 @@ class Fdb:
                 del self._hosts[mac]
 
     def _take_route(self, route: BgpRoute) -> None:
+        if not isinstance(route.prefix, IPv4Network):
+            return  # tenants speak IPv4
         leaves = [
             IPv4Address(way.gateway)
             for way in route.ways

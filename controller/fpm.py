@@ -16,9 +16,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
 from controller.netlink import NetlinkError, aligned, attributes, messages
+from topologies import Network
 
 PORT = 2620
 _HEADER = struct.Struct("!BBH")
@@ -30,7 +31,11 @@ _MEMBER = struct.Struct("=IBBH")  # of NHA_GROUP
 NEW_ROUTE, DEL_ROUTE, _NEW_NEXT_HOP, _DEL_NEXT_HOP = 24, 25, 104, 105
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_MULTIPATH, _RTA_VIA, _RTA_NH_ID = 1, 4, 5, 9, 18, 30
 _NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
-_AF_INET = 2
+_PREFIXES: dict[int, tuple[type[IPv4Network] | type[IPv6Network], int]] = {
+    2: (IPv4Network, 4),
+    10: (IPv6Network, 16),
+}
+"""By family of addresses: what a prefix is, and how many bytes it has."""
 _UNICAST = 1
 _BGP = 186  # RTPROT_BGP
 
@@ -82,7 +87,7 @@ class NextHops:
 class BgpRoute:
     """A prefix, and the number of its set or its own ways; neither: it is withdrawn."""
 
-    prefix: IPv4Network
+    prefix: Network
     number: int | None = None
     ways: tuple[Way, ...] = ()
 
@@ -130,11 +135,14 @@ def route_of(body: bytes, *, is_new: bool) -> BgpRoute | None:
         raise FpmError(f"a route of {len(body)} bytes")
     family, length, _, _, _, protocol, _, kind, _ = _ROUTE.unpack_from(body)
     # zebra withdraws routes without saying whose they were.
-    if family != _AF_INET or length > 32 or (is_new and (protocol, kind) != (_BGP, _UNICAST)):
+    if family not in _PREFIXES or (is_new and (protocol, kind) != (_BGP, _UNICAST)):
+        return None
+    made, size = _PREFIXES[family]
+    if length > 8 * size:
         return None
     found = dict(attributes(body[_ROUTE.size :]))
-    address = found.get(_RTA_DST, b"").ljust(4, b"\0")
-    prefix = IPv4Network((int.from_bytes(address[:4], "big"), length), strict=False)
+    address = found.get(_RTA_DST, b"").ljust(size, b"\0")
+    prefix = made((int.from_bytes(address[:size], "big"), length), strict=False)
     if not is_new:
         return BgpRoute(prefix)
     ways = tuple(_many(found.get(_RTA_MULTIPATH, b"")))

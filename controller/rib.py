@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network, IPv6Network
 
 from controller.fpm import BgpRoute, Message, NextHops, Way, link_local
 from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Neighbour, Told, found_of
 from controller.routes import MOST_WAYS, NextHop, Route
+from topologies import Network
 
 MOST_DEPTH = 4  # of sets of next hops in each other
 
@@ -30,12 +30,14 @@ class Rib:
     ports: Mapping[int, int]  # front ports, by the number of the daemon's interface there
     order: Sequence[int]  # of ports
     # Whose prefixes these are.
-    leaves: Mapping[IPv4Network | IPv6Network, int] = field(default_factory=dict)
+    leaves: Mapping[Network, int] = field(default_factory=dict)
+    # Of routers that are no switches: addresses do not tell these.
+    macs: Mapping[bytes, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._sets: dict[int, NextHops] = {}
-        self._routes: dict[IPv4Network, BgpRoute] = {}
-        self._stale: set[IPv4Network] = set()
+        self._routes: dict[Network, BgpRoute] = {}
+        self._stale: set[Network] = set()
         self._neighbours: dict[int, str] = {}
         self._places = {port: place for place, port in enumerate(self.order)}
 
@@ -81,7 +83,6 @@ class Rib:
         """Know what a switch was told by somebody who followed its daemon before."""
         devices = {port: number for number, port in self.ports.items()}
         for route in routes:
-            assert isinstance(route.prefix, IPv4Network)
             ways = (Way(devices[hop.port], link_local(hop.mac)) for hop in route.next_hops)
             self._routes[route.prefix] = BgpRoute(route.prefix, ways=tuple(ways))
 
@@ -106,7 +107,7 @@ class Rib:
     def routes(self) -> tuple[Route, ...]:
         """What a switch is to be told, in the order of prefixes."""
         found = []
-        for prefix in sorted(self._routes):
+        for prefix in sorted(self._routes, key=lambda each: (each.version, each)):
             hops = self._hops(self._now(self._routes[prefix]))
             if hops:
                 found.append(Route(prefix, hops, self.leaves.get(prefix, 0)))
@@ -126,12 +127,15 @@ class Rib:
             return [found.way]
         return [way for member in found.members for way in self._ways_of(member, depth + 1)]
 
+    def _mac_of(self, way: Way) -> str | None:
+        """Who is asked by a way."""
+        return self.macs.get(way.gateway) or way.mac or self._neighbours.get(way.interface)
+
     def _hops(self, ways: Sequence[Way]) -> tuple[NextHop, ...]:
         hops = {
             NextHop(self.ports[way.interface], mac)
             for way in ways
-            if way.interface in self.ports
-            and (mac := way.mac or self._neighbours.get(way.interface)) is not None
+            if way.interface in self.ports and (mac := self._mac_of(way)) is not None
         }
         known = [hop for hop in hops if hop.port in self._places]
         return tuple(sorted(known, key=lambda hop: self._places[hop.port])[:MOST_WAYS])

@@ -24,7 +24,7 @@ for. It holds for several at once where ways round are longer by an even number 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from ipaddress import ip_network
 
@@ -80,6 +80,29 @@ def routes_of(
                 if switch not in ends and switch in nearest[ends]
                 for hops in [_towards(ways, nearest[ends][switch], nearest[ends], dead)]
             ),
+        )
+    return routes
+
+
+def routes_behind(
+    fabric: Fabric,
+    behind: Mapping[Network, Mapping[Node, tuple[NextHop, ...]]],
+    dead: Collection[str] = frozenset(),
+) -> dict[Node, tuple[Route, ...]]:
+    """Every switch's routes to what is behind leaves, who know themselves how they send there."""
+    living = living_switches(fabric, dead)
+    nearest = {
+        prefix: _nearest([distances_from(living, leaf) for leaf in leaves])
+        for prefix, leaves in behind.items()
+    }
+    routes = {}
+    for switch in fabric.switches:
+        ways = _ways(fabric, living, switch, {*dead}, set())
+        routes[switch] = tuple(
+            Route(prefix, leaves.get(switch) or _towards(ways, far[switch], far, dead))
+            for prefix, leaves in behind.items()
+            for far in [nearest[prefix]]
+            if switch in far
         )
     return routes
 

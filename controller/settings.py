@@ -121,6 +121,7 @@ class Settings:
     one_way: Mapping[str, float] = field(default_factory=dict)
     drained: frozenset[str] = frozenset()  # cables that nobody takes who has another way
     losses: tuple[Loss, ...] = ()
+    routers: frozenset[str] = frozenset()  # hosts that send what others say, too
     tenants: Mapping[str, int] = field(default_factory=dict)  # by host's name
     rules: tuple[Rule, ...] = ()
     punt: Punt | None = None  # none: switches have no control plane of their own

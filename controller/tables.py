@@ -84,7 +84,7 @@ _PORT_MASK = 0x1FF
 MOST_CONTROLLED = 252  # ports of a switch that has a control plane of its own
 CONTROL_PORTS = 256  # behind them: a front port's number and this is its control port's
 ROUTING = (  # the tables that routes are in, with all they lead to
-    *("ipv4_routes", "vtep_routes", "neighbours", "groups", "group_slots"),
+    *("ipv4_routes", "ipv6_routes", "vtep_routes", "neighbours", "groups", "group_slots"),
     *("tenant_routes", "tenant_macs", "vteps", "floods"),
     *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
 )
@@ -282,7 +282,7 @@ def routing(
 
 
 def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
-    """The IPv4 routes that a switch was told by `routing`, and the numbers of their groups."""
+    """The routes that a switch was told by `routing`, and the numbers of their groups."""
     entries: dict[str, dict[Match, TableEntry]] = {}
     for each in plan:
         if isinstance(each, TableEntry) and len(each.match) == 1:
@@ -300,7 +300,12 @@ def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
         group: tuple(NextHop(port, macs[port]) for port in ways) for group, ways in ports.items()
     }
     routes = []
-    for match, each in entries.get("ipv4_routes", {}).items():
+    found_routes = (
+        (kind, match, each)
+        for kind, table in ((IPv4Network, "ipv4_routes"), (IPv6Network, "ipv6_routes"))
+        for match, each in entries.get(table, {}).items()
+    )
+    for kind, match, each in found_routes:
         said = dict(each.params)
         if each.action == "to_port":
             ways: tuple[NextHop, ...] = (NextHop(said["port"], mac_text(said["next_mac"])),)
@@ -309,7 +314,7 @@ def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
         else:
             continue
         assert isinstance(match, tuple)
-        routes.append(Route(IPv4Network(match), ways, said.get("leaf", 0)))
+        routes.append(Route(kind(match), ways, said.get("leaf", 0)))
     return tuple(routes), {ways: group for group, ways in hops.items() if isinstance(group, int)}
 
 
@@ -374,7 +379,7 @@ def _punts(site: SwitchSite) -> Iterator[Entity]:
             )
         match: dict[str, Match] = {"standard_metadata.ingress_port": own}
         yield entry("control_ports", match, "by_front_port", port=port)
-    if site.host_ports:
+    if site.host_ports and site.fabric.ip == 4:
         address = int(site.fabric.gateway(site.switch))
         yield entry("ipv4_routes", {"hdr.ipv4.dst_addr": (address, 32)}, "to_control")
 
@@ -1055,6 +1060,8 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
     sid_block = segments.BLOCK if site.settings.hosts_steer else 0
     family = "ipv6_" if ip == 6 else ""  # tables and actions without a family are of IPv4
     for port, host in site.host_ports.items():
+        if host.name in site.settings.routers:
+            continue  # as at a port to a switch
         match: dict[str, Match] = {"standard_metadata.ingress_port": port}
         if ip == 6:
             yield entry("host_ports", match, "NoAction")  # no IPv4 source is right there

@@ -134,7 +134,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 raise _Misspelt(self._no_such("table", table[0], counts))
             shown = [entry for entry in entries if entry.table == table[0]]
             by_bgp = self._from_bgp(switch)
-            if table[0] == "ipv4_routes" and by_bgp:
+            if table[0] in ("ipv4_routes", "ipv6_routes") and by_bgp:
                 rows = [(*_entry_row(e), "bgp" if e.match[0][1] in by_bgp else "") for e in shown]
                 self._print_rows(("match", "action", "found by"), sorted(rows))
             else:
@@ -598,13 +598,18 @@ def _plain(name: str, value: Match) -> str:
     """A value as one would write it: addresses with dots and colons, the rest as numbers."""
     if isinstance(value, tuple):
         first, second = value
-        is_length = "addr" in name and second <= (128 if "ipv6" in name else 32)
+        is_length = "addr" in name and second <= (128 if _is_ipv6(name, first) else 32)
         return f"{_plain(name, first)}/{second}" if is_length else f"{first:#x}/{second:#x}"
     if name.endswith("mac"):
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
     if name.endswith(("addr", "vtep")):
-        return str((IPv6Address if "ipv6" in name else IPv4Address)(value))
+        return str((IPv6Address if _is_ipv6(name, value) else IPv4Address)(value))
     return str(value)
+
+
+def _is_ipv6(name: str, value: int) -> bool:
+    """Of an address, whose table may be all that says so."""
+    return "ipv6" in name or value >> 32 > 0
 
 
 @dataclass

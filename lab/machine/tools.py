@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -105,6 +106,17 @@ def require_frr() -> None:
         raise MissingTool(
             f"FRR is not installed here, which speaks BGP: there is no {', '.join(missing)}",
             "Install it:  sudo apt-get install --no-install-recommends frr",
+        )
+
+
+def require_routers(programs: Mapping[str, str]) -> None:
+    """Fail with what to install, if routers of others (their packages by program) are not there."""
+    missing = {name: package for name, package in programs.items() if not shutil.which(name)}
+    if missing:
+        raise MissingTool(
+            f"topology.outside names routers that are not installed here: {', '.join(missing)}",
+            f"Install them:  sudo apt-get install --no-install-recommends "
+            f"{' '.join(missing.values())}",
         )
 
 

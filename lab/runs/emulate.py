@@ -51,6 +51,8 @@ def emulate(
                 "BMv2 has no ports for a control plane of its own here",
                 "Use --switch soft, or --set control.kind=p4runtime.",
             )
+        kinds = {each.speaks for each in scenario.topology.outside}
+        tools.require_routers({kind.program: kind.package for kind in kinds})
     registration = Registration(scenario.name)
     try:
         with gone_at_our_end(registration.folder), beside(registration.name):

@@ -19,7 +19,7 @@ from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.shipped import names
 from lab.scenario.translate import controller_settings, slowed
-from topologies import Fabric, Node, TopologyError
+from topologies import Fabric, Network, Node, TopologyError
 from traffic.collectives import TrafficError
 from traffic.patterns.sizes import is_file_name
 from traffic.reading import NotYamlError, YamlError, parse_yaml, read_yaml
@@ -116,6 +116,8 @@ def check(scenario: Scenario) -> None:
     _check_switches(scenario, fabric)
     _check_links(scenario, fabric)
     _check_hosts(scenario, fabric)
+    if scenario.topology.outside:
+        _check_outside(scenario, fabric)
     _check_telemetry(scenario)
     _check_notices(scenario)
     _check_plans(scenario, fabric)
@@ -202,6 +204,37 @@ def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
         for switch, routes in routes_of(fabric).items():
             if ports[switch] > MOST_WAYS:
                 switch_plan(fabric, switch, routes, settings)
+
+
+def _check_outside(scenario: Scenario, fabric: Fabric) -> None:
+    """Routers are where hosts are, one each, and nothing of the fabric's own is behind them."""
+    hosts = [host.name for host in fabric.hosts]
+    own = [each.prefix(leaf) for each in (fabric, fabric.speaking(6)) for leaf in each.switches]
+    seen: set[str] = set()
+    for each in scenario.topology.outside:
+        if each.host not in hosts:
+            raise ScenarioError(
+                f"topology.outside: there is no host '{each.host}' in this fabric"
+                + nearest(each.host, hosts)
+            )
+        if each.host in seen:
+            raise ScenarioError(f"topology.outside: {each.host} is named twice")
+        seen.add(each.host)
+        if any(each.host in names for names in scenario.tenants.values()):
+            raise ScenarioError(
+                f"topology.outside: {each.host} is a tenant's, and a router sends what others say",
+                "Leave it out of tenants.",
+            )
+        for prefix in each.prefixes:
+            if any(_overlap(prefix, mine) for mine in own):
+                raise ScenarioError(
+                    f"topology.outside: {prefix} of {each.host} is the fabric's own",
+                    "Choose one that is not, such as 198.51.100.0/24 or 2001:db8:1::/48.",
+                )
+
+
+def _overlap(a: Network, b: Network) -> bool:
+    return a.version == b.version and a.overlaps(b)
 
 
 def _check_switches(scenario: Scenario, fabric: Fabric) -> None:

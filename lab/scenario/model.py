@@ -365,25 +365,29 @@ class Scenario(Section):
         ports = self.topology.ports
         if ports > 1:
             self._check_ports(ports)
-        if self.control.kind == "bgp" and self.link.ip != 4:
-            raise ValueError("control.kind: what BGP finds here is IPv4; leave link.ip 4")
         self._check_segments()
         if self.control.kind == "bgp" and self.link.cbfc:
             raise ValueError("control.kind: what BGP says has no credits; leave out link.cbfc")
         if self.overlay.kind == "vxlan":
             self._check_vxlan()
-        if self.control.kind == "bgp" and any(
-            f.action in ("drain", "undrain") for f in self.faults
-        ):
-            raise ValueError(
-                "faults: drain is a controller's word, and with control.kind=bgp switches find "
-                "their routes themselves: leave out the one or the other"
-            )
+        self._check_outside(ports)
         if self.control.kind != "bgp" and any(f.action == "restart-bgp" for f in self.faults):
             raise ValueError(
                 "faults: restart-bgp is for control.kind=bgp: set that, or leave it out"
             )
         return self
+
+    def _check_outside(self, ports: int) -> None:
+        """Where routers of others can be, and what stands in their way."""
+        refused = (
+            (self.control.kind != "bgp", "they speak BGP: set control.kind=bgp"),
+            (self.link.ip != 4, "their sessions are IPv4: leave link.ip 4; they tell IPv6 in them"),
+            (self.overlay.kind == "vxlan", "tenants' networks end at leaves: leave out overlay"),
+            (ports > 1, "a router has one port here: choose a topology whose hosts have one"),
+        )
+        for is_refused, why in refused:
+            if self.topology.outside and is_refused:
+                raise ValueError(f"topology.outside: {why}")
 
     def _check_segments(self) -> None:
         """Who tells switches of them, and adapters that steer."""

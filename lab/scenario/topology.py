@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from lab.scenario.fabrics import read_fabric
 from params.rates import LinkGbps, bps
@@ -13,6 +14,7 @@ from params.section import Section
 from params.units import DurationNs
 from topologies import (
     Fabric,
+    Network,
     Speed,
     dragonfly,
     dual_tor,
@@ -25,7 +27,51 @@ from topologies import (
 from topologies.fabric import USUAL
 
 
+class Speaks(Enum):
+    """Routing daemons of others."""
+
+    BIRD = "bird"
+    GOBGP = "gobgp"
+    EXABGP = "exabgp"
+
+    @property
+    def program(self) -> str:
+        """The one that runs."""
+        return "gobgpd" if self is Speaks.GOBGP else self.value
+
+    @property
+    def package(self) -> str:
+        """Debian's, which brings it."""
+        return {Speaks.BIRD: "bird2"}.get(self, self.program)
+
+    @property
+    def writes_kernel(self) -> bool:
+        """Whether the host sends by what it hears."""
+        return self is Speaks.BIRD
+
+
+def _is_routed(prefix: Network) -> Network:
+    if not prefix.prefixlen or prefix.is_multicast or prefix.is_loopback or prefix.is_link_local:
+        raise ValueError(f"{prefix} is no prefix of unicast addresses that is behind anybody")
+    return prefix
+
+
+class OutsideRouter(Section):
+    """A router of others in a host's place."""
+
+    host: str
+    """Which host it is: it speaks BGP with its leaf."""
+    speaks: Speaks = Speaks.BIRD
+    """The daemon, which is to be installed: Debian's bird2, gobgpd or exabgp."""
+    prefixes: tuple[Annotated[Network, AfterValidator(_is_routed)], ...] = Field(min_length=1)
+    """What is behind it, IPv4 or IPv6, such as 198.51.100.0/24; the first address of each
+    answers. Several routers may have the same behind them."""
+
+
 class _Kind(Section):
+    outside: tuple[OutsideRouter, ...] = ()
+    """Routers of others in hosts' places (docs/bgp.md): only with control.kind=bgp."""
+
     @property
     def ports(self) -> int:
         """How many a host has."""

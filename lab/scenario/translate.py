@@ -81,6 +81,7 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         telemetry=telemetry,
         csig=scenario.csig if _has_csig(scenario) else None,
         losses=losses_of(scenario, fabric),
+        routers=frozenset(each.host for each in scenario.topology.outside),
         tenants={
             host: number
             for number, hosts in enumerate(scenario.tenants.values(), 1)

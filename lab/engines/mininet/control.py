@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_of
+from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_behind, routes_of
 from controller.fdb import Fdb
 from controller.fpm import PORT as FPM_PORT
 from controller.kernel import View
@@ -29,13 +29,16 @@ from controller.routing import STALE_S, Change, Followed, Routing
 from controller.tables import SwitchSite, control_port
 from controller.tenants import BRIDGED_VNI, ROUTED_VNI, Far, far_of, tenants_at
 from lab.engines.mininet.carriers import Carriers
-from lab.engines.mininet.frr import DAEMONS, Room, configurations, vrf
+from lab.engines.mininet.frr import DAEMONS, Room, as_number, configurations, drainage, vrf
 from lab.engines.mininet.journal import Journal
+from lab.engines.mininet.outside import Neighbour, behind
+from lab.engines.mininet.routers import KINDS, Router
 from lab.errors import RunError
 from lab.machine.patience import Still
 from lab.machine.speed import slowness
 from lab.results.outcome import RouteChange, Routed
 from lab.scenario.model import ControlSettings
+from lab.scenario.topology import OutsideRouter
 from topologies import Fabric, Node, NodeKind
 from topologies.ip import run_ip
 from topologies.offload import network_of, switch_off_checksum_offload
@@ -78,8 +81,13 @@ class ControlPlane:
         settings: ControlSettings,
         folder: Path,
         still: Still,
+        outside: Sequence[OutsideRouter] = (),
     ) -> None:
         self.fabric = fabric
+        self._outside = [Neighbour(fabric, told, place) for place, told in enumerate(outside)]
+        self._routers: list[Router] = []
+        self._folder = folder
+        self._drained: frozenset[str] = frozenset()
         self.changes: list[Change] = []
         self.begun: dict[int, int] = {}  # when what is to happen at a time did
         self.converged: Converged | None = None
@@ -111,8 +119,8 @@ class ControlPlane:
 
     # --- bringing up ------------------------------------------------------------------------------
 
-    def lay_cables(self) -> None:
-        """Connect every control port with its room."""
+    def lay_cables(self, host_pids: Mapping[str, int]) -> None:
+        """Connect every control port with its room, and have routers where hosts are."""
         for room in self._rooms.values():
             room.await_ready()
         run_ip(
@@ -131,6 +139,11 @@ class ControlPlane:
                 switch_off_checksum_offload(interface(switch, port))
                 switch_off_checksum_offload(switch.interface(port), room.pid)
             room.carry_out(self._furniture(switch))
+        for each in self._outside:
+            pid = host_pids[each.host.name]
+            each.furnish(pid)
+            kind = KINDS[each.told.speaks]
+            self._routers.append(kind(each, pid, self._folder.with_name("outside")))
         self._carriers.start()
 
     def _furniture(self, switch: Node) -> list[str]:
@@ -141,6 +154,8 @@ class ControlPlane:
             if peer in self.fabric.tenants:  # whose addresses mean nothing here
                 if not self.fabric.is_stretched:
                     lines += [_QUIET.format(name), f"ip link set {name} up"]
+            elif peer.kind is NodeKind.HOST and self.fabric.ip == 6:
+                lines += [_QUIET.format(name), f"ip link set {name} up"]
             elif peer.kind is NodeKind.HOST:
                 address = self.fabric.address(peer, switch)
                 lines += [
@@ -152,6 +167,8 @@ class ControlPlane:
                 ]
             else:
                 lines.append(f"ip link set {name} up")
+        for each in self._outside:
+            lines += each.leaf_furniture() if each.leaf == switch else ()
         return lines
 
     def follow(self, targets: tuple[Target, ...], settings: Settings) -> None:
@@ -162,6 +179,7 @@ class ControlPlane:
             if self.fabric.hosts_of(leaf)
             for prefix in self.fabric.prefixes(leaf)
         }
+        macs = {own.packed: each.hop.mac for each in self._outside for own, _ in each.cable}
         by_name = {target.name: target for target in targets}
         for switch, room in self._rooms.items():
             ports = self.fabric.ports(switch)
@@ -178,7 +196,7 @@ class ControlPlane:
                 SwitchSite(self.fabric, switch, settings),
                 by_name[switch.name],
                 server,
-                Rib(numbers, order, leaves),
+                Rib(numbers, order, leaves, macs),
                 routes_of(self.fabric, {link.name for link in self.fabric.links})[switch],
                 underlay,
                 evpn,
@@ -200,15 +218,34 @@ class ControlPlane:
         self._routing.start()
         self._began = time.monotonic()
         for switch, room in self._rooms.items():
-            first, again = (
-                configurations(self.fabric, switch, self._told.bfd_ms, is_first=is_first)
-                for is_first in (True, False)
-            )
-            room.configure(first, again)
+            room.write(self._configured(switch, is_first=True))
+            room.configure(self._configured(switch))
         for daemon in DAEMONS:
             for room in self._rooms.values():
                 room.start(daemon)
+        for router in self._routers:
+            router.start(is_first=True)
         self._watch.start()
+
+    def _configured(self, switch: Node, *, is_first: bool = False) -> dict[str, str]:
+        """What a switch's daemons read."""
+        return configurations(
+            self.fabric,
+            switch,
+            self._told.bfd_ms,
+            is_first=is_first,
+            outside=self._outside,
+            drained=self._drained_at(switch, self._drained),
+        )
+
+    def _drained_at(self, switch: Node, links: Collection[str]) -> list[str]:
+        """A switch's interfaces at some cables."""
+        ports = self.fabric.ports(switch)
+        return [
+            switch.interface(port)
+            for port in ports
+            if self.fabric.link_at(switch, port).name in links
+        ]
 
     def await_routes(self, done: Callable[[], object]) -> Converged:
         """Until every switch knows all the ways that there are; each that does is told of."""
@@ -225,7 +262,7 @@ class ControlPlane:
     def _await_ways(
         self, dead: Collection[str], began: float, done: Callable[[], object]
     ) -> dict[str, _Ways]:
-        wanted = {switch.name: _as_sets(r) for switch, r in routes_of(self.fabric, dead).items()}
+        wanted = self._wanted(dead)
         deadline = began + _CONVERGE_S * slowness()
         waiting = set(wanted)
         while waiting:
@@ -243,6 +280,14 @@ class ControlPlane:
                 )
             time.sleep(_POLL_S)
         return wanted
+
+    def _wanted(self, dead: Collection[str]) -> dict[str, _Ways]:
+        """All ways that cables lead which are not dead."""
+        beyond = routes_behind(self.fabric, behind(self._outside), dead)
+        return {
+            switch.name: _as_sets((*routes, *beyond[switch]))
+            for switch, routes in routes_of(self.fabric, dead).items()
+        }
 
     def _missing(self, wanted: Mapping[str, _Ways]) -> dict[str, object]:
         """Switches that were not told all ways yet, and to where not."""
@@ -307,6 +352,19 @@ class ControlPlane:
         """Let a daemon die; it is started again at once."""
         self._rooms[switch].kill(daemon)
 
+    def drain(self, drained: frozenset[str]) -> None:
+        """Leave these cables, and no others, to who has no other way."""
+        changes = (drained - self._drained, True), (self._drained - drained, False)
+        self._drained = drained
+        if not self._watch.is_alive():
+            return  # they read it when they start
+        for links, is_drained in changes:
+            for switch, room in self._rooms.items():
+                if names := self._drained_at(switch, links):
+                    room.configure(self._configured(switch))
+                    told = drainage(self.fabric, self._outside, names, is_drained=is_drained)
+                    room.asked("configure terminal", f"router bgp {as_number(switch)}", *told)
+
     def restart_controller(self) -> None:
         """Let who writes routes into switches end, and another begin, who knows nothing."""
         self._stop_following()
@@ -344,6 +402,8 @@ class ControlPlane:
         if self._watch.is_alive():
             self._watch.join()
         self._stop_following()
+        for router in self._routers:
+            router.close()
         for room in self._rooms.values():
             room.close()
 
@@ -379,6 +439,9 @@ class ControlPlane:
                             self._routing.spare(switch.name)
                             self._tells_until = time.monotonic() + STALE_S
                         self.journal.note("fault", f"{daemon} of {switch} died, and is started")
+                for router in self._routers:
+                    if router.tend():
+                        self.journal.note("fault", f"{router.name} died, and is started")
             except RunError as error:
                 self._failure = error.message
 

@@ -74,7 +74,7 @@ class Emulation:
             lambda pid, name: lookout.rely(pid, f"Mininet's shell of {name}"),
         )
         if self.control is not None:
-            self.control.lay_cables()
+            self.control.lay_cables(self.host_pids())
 
     def install_routes(
         self,
@@ -100,7 +100,9 @@ class Emulation:
             self._drained_by_hand = drained_by_hand
         before, self._avoided = self._avoided, self.avoided
         known, drained = self.avoided
-        if self._avoided != before and self.control is None:
+        if self.control is not None:
+            self.control.drain(drained)
+        elif self._avoided != before:
             names = ", ".join(sorted(known | drained)) or "no fault any more"
             self.journal.note("reroute", f"routes know of {names}")
 

@@ -75,7 +75,11 @@ def bring_up(
         if is_bgp:
             still = stages.still_waiting
             control = ControlPlane(
-                fabric, experiment.scenario.control, options.out / "logs" / "frr", still
+                fabric,
+                experiment.scenario.control,
+                options.out / "logs" / "frr",
+                still,
+                experiment.scenario.topology.outside,
             )
             stack.callback(control.stop)
         is_told = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1

@@ -24,22 +24,24 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from controller.tenants import ROUTED_VNI, tenants_at
+from lab.engines.mininet.outside import Neighbour, maps
 from lab.errors import RunError
 from lab.machine.lookout import lookout
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.speed import slowness
 from lab.machine.tools import FRR, FRR_PROGRAMS
-from topologies import Fabric, Node, NodeKind
+from topologies import Fabric, Network, Node, NodeKind
 
 DAEMONS = FRR_PROGRAMS
+DRAINED = "drained"  # a route map: what it lets pass is marked
 _FIRST_AS = 4_200_000_000  # of those for private use (RFC 6996)
-_MOST_ENDS = 8  # of a daemon, before it is given up
+_MOST_ENDS, _WITHIN_S = 8, 60.0  # of a daemon, before it is given up
 _KNOWN_S = 0.1  # until neighbours know that a bgpd is dead
 _READY = "ready"
 
@@ -96,7 +98,13 @@ def as_number(switch: Node) -> int:
 
 
 def configurations(
-    fabric: Fabric, switch: Node, bfd_ms: int, *, is_first: bool = True
+    fabric: Fabric,
+    switch: Node,
+    bfd_ms: int,
+    *,
+    is_first: bool = True,
+    outside: Sequence[Neighbour] = (),
+    drained: Collection[str] = (),
 ) -> dict[str, str]:
     """What a switch's daemons are told, by the name of the file they read."""
     neighbours = {
@@ -109,7 +117,8 @@ def configurations(
     lines = {
         "zebra": [*_vrfs(here)] if here else ["fpm address 127.0.0.1"],
         "bgpd": [
-            *_bgp(fabric, switch, neighbours, own, has_bfd=bool(bfd_ms)),
+            *_bgp(fabric, switch, neighbours, own, has_bfd=bool(bfd_ms), outside=outside),
+            *(drainage(fabric, outside, drained, is_drained=True) if drained else ()),
             *(line for tenant in here for line in _tenant(fabric, switch, tenant)),
         ],
         "bfdd": _bfd(bfd_ms),
@@ -137,15 +146,20 @@ def _bgp(
     fabric: Fabric,
     switch: Node,
     neighbours: Mapping[str, bool],
-    own: Iterable[object],
+    own: Iterable[Network],
     *,
     has_bfd: bool,
+    outside: Sequence[Neighbour],
 ) -> list[str]:
     """Sessions with everyone next to it, for which it waits or not, and what it has to tell them.
 
     Routes of a neighbour that restarts are kept, as it keeps its own.
     """
+    here = [each for each in outside if each.leaf == switch]
     return [
+        *(maps(fabric, switch) if here else ()),
+        f"route-map {DRAINED} permit 10",
+        " set community graceful-shutdown additive",
         f"router bgp {as_number(switch)}",
         f" bgp router-id {fabric.loopback(switch)}",
         " no bgp ebgp-requires-policy",
@@ -159,15 +173,41 @@ def _bgp(
         " neighbor fabric timers 3 9",
         " neighbor fabric timers connect 1",
         *([" neighbor fabric bfd profile fabric"] if has_bfd else ()),
-        " address-family ipv4 unicast",
-        *(f"  network {prefix}" for prefix in own),
-        "  maximum-paths 64",
-        " exit-address-family",
+        *(line for each in here for line in each.session()),
+        *(line for version in _families(fabric, outside) for line in _family(version, own, here)),
         *(_EVPN if fabric.tenants else ()),
         # Last: a session begins with this line, and ends if what it carries changes after it.
         *(f" neighbor {name} interface peer-group fabric" for name in neighbours),
         *(f" neighbor {name} passive" for name, waits in neighbours.items() if waits),
     ]
+
+
+def _families(fabric: Fabric, outside: Iterable[Neighbour]) -> Sequence[int]:
+    """What is told of: IPv4, without which none of the defaults is, and IPv6 if there is any."""
+    return (4, 6) if fabric.ip == 6 or any(each.has(6) for each in outside) else (4,)
+
+
+def _family(version: int, own: Iterable[Network], here: Iterable[Neighbour]) -> Iterator[str]:
+    """What is told of IPv4, or of IPv6."""
+    yield f" address-family ipv{version} unicast"
+    if version == 6:
+        yield "  neighbor fabric activate"
+    yield from (f"  network {prefix}" for prefix in own if prefix.version == version)
+    yield from (line for each in here for line in each.carried(version))
+    yield "  maximum-paths 64"
+    yield " exit-address-family"
+
+
+def drainage(
+    fabric: Fabric, outside: Iterable[Neighbour], names: Collection[str], *, is_drained: bool
+) -> Iterator[str]:
+    """What a bgpd is told so that its neighbours at some interfaces leave these ways to who has no
+    other (RFC 8326): it marks what it tells there."""
+    word = "" if is_drained else "no "
+    for version in _families(fabric, outside):
+        yield f" address-family ipv{version} unicast"
+        yield from (f"  {word}neighbor {name} route-map {DRAINED} out" for name in names)
+        yield " exit-address-family"
 
 
 def _vrfs(tenants: Collection[int]) -> Iterator[str]:
@@ -230,7 +270,7 @@ class Room:
         lookout.rely(self._shell.pid, f"the shell of {switch}'s room for FRR")
         self._again: Mapping[str, str] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._ends: Counter[str] = Counter()
+        self._ends: dict[str, deque[float]] = {}
         say(self._shell, _FURNISH.format(folder=shlex.quote(str(self.folder.absolute()))))
 
     @property
@@ -269,12 +309,12 @@ class Room:
 
     # --- daemons ----------------------------------------------------------------------------------
 
-    def configure(self, files: Mapping[str, str], again: Mapping[str, str]) -> None:
-        """What daemons read when they start, and when they start again."""
-        self._again = again
-        self._write(files)
+    def configure(self, files: Mapping[str, str]) -> None:
+        """What daemons read when they start again, from now on."""
+        self._again = files
 
-    def _write(self, files: Mapping[str, str]) -> None:
+    def write(self, files: Mapping[str, str]) -> None:
+        """What they read when they start now."""
         for name, content in files.items():
             (self.folder / "etc" / name).write_text(content)
 
@@ -304,8 +344,9 @@ class Room:
         """Start again what has died, and with zebra all others; which that was."""
         died = [daemon for daemon, process in self._running.items() if process.poll() is not None]
         for daemon in died:
-            self._ends[daemon] += 1
-            if self._ends[daemon] > _MOST_ENDS:
+            ends = self._ends.setdefault(daemon, deque(maxlen=_MOST_ENDS + 1))
+            ends.append(time.monotonic())
+            if len(ends) > _MOST_ENDS and ends[-1] - ends[0] < _WITHIN_S * slowness():
                 raise RunError(
                     f"{daemon} of {self.switch} ends again and again (exit code "
                     f"{self._running[daemon].returncode}): "
@@ -313,7 +354,7 @@ class Room:
                     f"All it said is in {self.folder}/",
                 )
         if died:
-            self._write(self._again)
+            self.write(self._again)
         if "zebra" in died:
             self._end_with_zebra()
         for daemon in DAEMONS:

@@ -72,11 +72,6 @@ class Hands:
 
     def drain(self, links: Collection[Link], *, is_drained: bool) -> frozenset[str]:
         """Leave cables to who has no other way, or use them again; those that are used still."""
-        if self._emulation.control is not None:
-            raise LabError(
-                "these switches find their routes themselves, and nobody drains a cable for them",
-                "Ask FRR, by vtysh; or start the lab with --control p4runtime.",
-            )
         with self._lock:
             names = {link.name for link in links}
             self._drained = self._drained | names if is_drained else self._drained - names
