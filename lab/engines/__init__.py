@@ -49,6 +49,10 @@ class Audience(Protocol):
     """
 
     @property
+    def reads_books(self) -> bool:
+        """Whether it asks what switches have counted."""
+
+    @property
     def next_ns(self) -> int:
         """When it wants to look, not before it last did."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lab.results.outcome import Note
+from lab.results.outcome import Note, SwitchCounts
 from topologies import Fabric
 
 
@@ -57,6 +57,15 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
+class Books:
+    """What switches have counted by some time, as a result has it at the end."""
+
+    time_ns: int
+    switches: Mapping[str, SwitchCounts]
+    longest: Mapping[str, int]  # by direction: the most bytes that its queue held
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """How everything is at a moment."""
 
@@ -66,6 +75,7 @@ class Snapshot:
     events: tuple[Happening, ...] = ()  # since the snapshot before
     dead: frozenset[str] = frozenset()  # cables that are cut
     is_last: bool = False  # the run is over
+    books: Books | None = None  # the latest; none: nobody has any
 
 
 @dataclass

@@ -225,7 +225,7 @@ def _check_outside(scenario: Scenario, fabric: Fabric) -> None:
                 f"topology.outside: {each.host} is a tenant's, and a router sends what others say",
                 "Leave it out of tenants.",
             )
-        for prefix in each.prefixes:
+        for prefix in each.networks:
             if any(_overlap(prefix, mine) for mine in own):
                 raise ScenarioError(
                     f"topology.outside: {prefix} of {each.host} is the fabric's own",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -50,10 +51,14 @@ class Speaks(Enum):
         return self is Speaks.BIRD
 
 
-def _is_routed(prefix: Network) -> Network:
+def _is_routed(told: str) -> str:
+    try:
+        prefix = ip_network(told)
+    except ValueError as error:
+        raise ValueError(f"{error}: write it as 198.51.100.0/24, or 2001:db8:1::/48") from None
     if not prefix.prefixlen or prefix.is_multicast or prefix.is_loopback or prefix.is_link_local:
         raise ValueError(f"{prefix} is no prefix of unicast addresses that is behind anybody")
-    return prefix
+    return told
 
 
 class OutsideRouter(Section):
@@ -63,9 +68,14 @@ class OutsideRouter(Section):
     """Which host it is: it speaks BGP with its leaf."""
     speaks: Speaks = Speaks.BIRD
     """The daemon, which is to be installed: Debian's bird2, gobgpd or exabgp."""
-    prefixes: tuple[Annotated[Network, AfterValidator(_is_routed)], ...] = Field(min_length=1)
+    prefixes: tuple[Annotated[str, AfterValidator(_is_routed)], ...] = Field(min_length=1)
     """What is behind it, IPv4 or IPv6, such as 198.51.100.0/24; the first address of each
     answers. Several routers may have the same behind them."""
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The same as addresses go."""
+        return tuple(map(ip_network, self.prefixes))
 
 
 class _Kind(Section):

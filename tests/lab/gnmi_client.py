@@ -17,12 +17,10 @@ def until(subscription: Any, count: int, most_s: float) -> Iterator[Any]:
         yield told
 
 
-def main(port: str, most_s: str) -> None:
+def main(port: str, most_s: str, host: str = "127.0.0.1") -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # pygnmi prints what went wrong
-    with gNMIclient(
-        target=("127.0.0.1", int(port)), insecure=True, username="", password=""
-    ) as client:
+    with gNMIclient(target=(host, int(port)), insecure=True, username="", password="") as client:
         open_ = None  # the subscription that goes on
         for line in sys.stdin:
             method, words = json.loads(line)

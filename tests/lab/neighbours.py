@@ -47,10 +47,10 @@ def leaf_of(host: str) -> int:
     return (int(host[1:]) + 1) // 2
 
 
-def places(drained: Collection[str] = ()) -> dict[str, dict[int, int]]:
+def places(quiet: Collection[str] = ()) -> dict[str, dict[int, int]]:
     """By prefix: the leaves it is behind, and their port there; 0: a subnet of the leaf's own.
 
-    What a router that is drained says counts only where nobody else says it.
+    What a quiet router says counts only where nobody else says it.
     """
     found: dict[str, dict[int, int]] = {
         f"10.0.{leaf}.0/24": {leaf: 0} for leaf in range(1, 1 + LEAVES)
@@ -58,36 +58,55 @@ def places(drained: Collection[str] = ()) -> dict[str, dict[int, int]]:
     for host, (_, prefixes) in OUTSIDE.items():
         for prefix in prefixes:
             found.setdefault(prefix, {})[leaf_of(host)] = 2 - int(host[1:]) % 2
-    for host in drained:
+    for host in quiet:
         for prefix in OUTSIDE[host][1]:
             if len(found[prefix]) > 1:
                 del found[prefix][leaf_of(host)]
     return found
 
 
-def model(switch: str, unused: Collection[str], drained: Collection[str] = ()) -> Ways:
-    """A switch's ports on all shortest ways, by cables that are used."""
+def model(
+    switch: str, cut: Collection[str], drained: Collection[str] = (), quiet: Collection[str] = ()
+) -> Ways:
+    """A switch's ports on all shortest ways; by drained cables only to where none else leads.
+
+    What ``quiet`` routers say counts only where nobody else says it.
+    """
+    found: Ways = {}
+    for unused in ({*cut, *drained}, {*cut}):
+        joined = cabling(unused)
+        for prefix, leaves in places(quiet).items():
+            ways = shortest(joined, switch, leaves)
+            if ways and prefix not in found:
+                found[prefix] = ways
+    return found
+
+
+def cabling(unused: Collection[str]) -> dict[str, dict[str, int]]:
+    """By switch, who is at its other ends, and by which port."""
     joined: dict[str, dict[str, int]] = {}
     for cable in CABLES:
         leaf, spine = cable.split("-")
         if cable not in unused:
             joined.setdefault(leaf, {})[spine] = 2 + int(spine[5:])  # after its two hosts
             joined.setdefault(spine, {})[leaf] = int(leaf[4:])
-    ways: Ways = {}
-    for prefix, leaves in places(drained).items():
-        far = {f"leaf{leaf}": 0 for leaf in leaves}
-        ring = [*far]
-        while ring:
-            ring = [n for node in ring for n in joined.get(node, ()) if n not in far]
-            far |= {node: 1 + max(far.values()) for node in ring}
-        if far.get(switch) == 0:
-            if port := leaves[int(switch[4:])]:
-                ways[prefix] = frozenset([port])
-        elif switch in far:
-            ways[prefix] = frozenset(
-                port for peer, port in joined[switch].items() if far[peer] == far[switch] - 1
-            )
-    return ways
+    return joined
+
+
+def shortest(
+    joined: dict[str, dict[str, int]], switch: str, leaves: dict[int, int]
+) -> frozenset[int]:
+    """A switch's ports towards the nearest of some leaves; none: BGP tells it of no way."""
+    far = {f"leaf{leaf}": 0 for leaf in leaves}
+    ring = [*far]
+    for hops in range(1, 1 + len(SWITCHES)):
+        ring = [n for node in ring for n in joined.get(node, ()) if n not in far]
+        far |= dict.fromkeys(ring, hops)
+    if far.get(switch) == 0:
+        port = leaves[int(switch[4:])]
+        return frozenset([port] if port else ())
+    peers = joined.get(switch, {}).items()
+    return frozenset(port for peer, port in peers if far.get(peer) == far.get(switch, 0) - 1)
 
 
 SWITCHES = [f"leaf{n}" for n in range(1, 1 + LEAVES)] + [f"spine{n}" for n in range(1, 1 + SPINES)]
@@ -132,17 +151,17 @@ class Lab:
             found[prefix] = frozenset(ways)
         return found
 
-    def wrong(self, drained: Collection[str] = ()) -> str:
+    def wrong(self, quiet: Collection[str] = ()) -> str:
         """What a switch knows otherwise than the model, if any does."""
         for switch in SWITCHES:
-            wanted, found = model(switch, self.cut | self.drained, drained), self.known(switch)
+            wanted, found = model(switch, self.cut, self.drained, quiet), self.known(switch)
             if wanted != found:
                 return f"{switch}: {sorted(wanted.items() ^ found.items())}"
         return ""
 
-    def settle(self, drained: Collection[str] = ()) -> None:
+    def settle(self, quiet: Collection[str] = ()) -> None:
         """Wait until everybody agrees with the model."""
-        until(lambda: self.wrong(drained))
+        until(lambda: self.wrong(quiet))
 
     def control(self, switch: str, *words: str) -> str:
         """What a command says in a switch's room."""
@@ -152,10 +171,14 @@ class Lab:
     def kill(self, who: str, daemon: str) -> None:
         """Have a daemon die."""
         if who in OUTSIDE:
-            folder = self.folder(who)
-            self.prompt.ask(f"{who} kill -9 $(cat {folder}/pid)")
+            closlab("enter", who, "sh", "-c", f"kill -9 $(cat {self.folder(who)}/pid)")
         else:
             self.control(who, "sh", "-c", f"kill -9 $(cat /run/frr/{daemon}.pid)")
+
+    def birdc(self, host: str, words: str) -> str:
+        """What BIRD says, asked from a second terminal."""
+        done = closlab("enter", host, "birdc", "-s", f"{self.folder(host)}/ctl", words)
+        return done.stdout + done.stderr
 
     def folder(self, host: str) -> Path:
         """What a router reads and says."""
@@ -205,7 +228,8 @@ def until(wrong: Callable[[], str], patience_s: float = _PATIENCE_S) -> None:
 
 
 def blow(lab: Lab, draw: random.Random) -> str:
-    """Something by lot, in words; every leaf keeps a cable that is neither cut nor drained."""
+    """Something by lot, in words; cables are cut and drained at one spine only, so that the other
+    joins all leaves."""
     kind = draw.choice(("cut", "drain", "daemon", "router", "router"))
     if kind == "daemon":
         who, daemon = draw.choice(SWITCHES), draw.choice(("bgpd", "zebra", "bfdd"))
@@ -219,14 +243,13 @@ def blow(lab: Lab, draw: random.Random) -> str:
         (lab.cut, "fail", "mend") if kind == "cut" else (lab.drained, "drain", "undrain")
     )
     cable = draw.choice(CABLES)
-    leaf, _ = cable.split("-")
     if cable in suffering:
         suffering.discard(cable)
         lab.prompt.ask(f"{spare} {cable.replace('-', ' ')}")
         return f"{spare} {cable}"
     unused = lab.cut | lab.drained
-    if any(each.startswith(leaf) for each in unused) or {each[-1] for each in unused} - {cable[-1]}:
-        return ""  # all that is cut or drained is at one spine, so that the other joins all
+    if cable in unused or {each[-1] for each in unused} - {cable[-1]}:
+        return ""
     suffering.add(cable)
     lab.prompt.ask(f"{hit} {cable.replace('-', ' ')}")
     return f"{hit} {cable}"

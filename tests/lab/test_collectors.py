@@ -145,9 +145,9 @@ QUEUE = "/qos/interfaces/interface[interface-id=leaf1-eth1]/output/queues/queue[
 class Client:
     """pygnmi."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, host: str = gnmi.LOOPBACK) -> None:
         program = Path(__file__).with_name("gnmi_client.py")
-        words = (sys.executable, str(program), str(port), str(LONG_S))
+        words = (sys.executable, str(program), str(port), str(LONG_S), host)
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -266,6 +266,16 @@ def test_subscriptions(client: Client, source: Source) -> None:
     time.sleep(0.3)  # in which nothing changes, and so nothing is told
     holds(6_000, 98)
     assert more(client, 1) == [98]
+    for words in (
+        {"mode": "on_change"},
+        {"mode": "sample", "sample_interval": 100_000_000, "suppress_redundant": True},
+    ):
+        began = time.monotonic()
+        subscribe(client, heartbeat_interval=200_000_000, **words)
+        assert more(client, 4) == [98] * 4  # which nothing but heartbeats tells again
+        assert time.monotonic() - began >= 3 * 0.19
+    subscribe(client, "target_defined")
+    assert more(client, 2) == [98] * 2
 
 
 def test_malformed_messages_are_called_so(source: Source) -> None:
@@ -303,7 +313,9 @@ def test_it_answers_on_the_loopback_only(source: Source) -> None:
             for fields in map(str.split, Path(f"/proc/net/{table}").read_text().splitlines())
             if fields[1].endswith(f":{port:04X}") and fields[3] == "0A"
         }
-        assert listening == {"0100007F"}
+        assert "0100007F" in listening  # the fabric, beside its switches
+        assert len(listening) == 1 + len(source.fabric.switches)
+        assert all(each.endswith("7F") for each in listening)
         with (
             pytest.raises(LabError, match=f"port {port} cannot be listened on"),
             gnmi.serving(source.hub, port),
@@ -357,7 +369,7 @@ def test_what_is_told_is_what_the_modules_say(source: Source) -> None:
     assert frame is not None
     told = gnmi.leaves(source.hub.scene, frame)
     assert {tuple(name for name, _ in path) for path in told} == set(types)
-    servicer = gnmi._Servicer(source.hub)
+    servicer = gnmi._Servicer(source.hub, gnmi.leaves, ())
     for leaf, value in told.items():
         said = json.loads(servicer._value(leaf[-1][0], value, pb.JSON_IETF).json_ietf_val)
         is_text = types[tuple(name for name, _ in leaf)] in ("uint64", "enumeration")

@@ -1,8 +1,9 @@
 """The latest snapshot as gNMI has it: Capabilities, Get and Subscribe, for who speaks that.
 
-A fabric is one target here, whose interfaces are those of all its nodes (`leaf1-eth3`, `h1-eth0`).
-Paths are openconfig's as far as it has any; it has none for what PFC does to a queue, nor for what
-a whole node drops: those are ours, in modules that Capabilities names (`yang/`).
+A fabric is one target, whose interfaces are those of all its nodes (`leaf1-eth3`, `h1-eth0`), and
+each switch is one besides, at an address of its own (`targets.py`). The fabric's paths are
+openconfig's as far as it has any; it has none for what PFC does to a queue, nor for what a whole
+node drops: those are ours, in modules that Capabilities names (`yang/`).
 
     /interfaces/interface[name=leaf1-eth3]/state/oper-status, .../counters/{in,out}-octets
     /interfaces/interface[name=...]/pfc/state/{paused-time, paused-permille}           closlab-pfc
@@ -21,7 +22,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 import grpc  # type: ignore[import-untyped]
@@ -30,21 +32,20 @@ from google.protobuf.message import DecodeError
 
 from lab.errors import LabError
 from views.live.hub import Frame, Hub, Scene
+from views.live.targets import MODELS, Leaves, Path, Value, switch_leaves, targets
 
-Step = tuple[str, tuple[tuple[str, str], ...]]  # an element's name, and its keys
-Path = tuple[Step, ...]
-Value = int | str
-Leaves = dict[Path, Value]
+Tell = Callable[[Scene, Frame], Leaves]
 
 LOOPBACK = "127.0.0.1"
 _VERSION = "0.8.0"
 _LEAST_S = 0.1  # between two samples
 _USUAL_S = 1.0  # where the target is to choose
+_NEVER = float("inf")
 _MOST_CLIENTS = 16
 _MOST_PATHS = 256  # of a request
 _MOST_BYTES = 64 << 10
 _UNHEARD_S = 3_600  # a call may wait for the machine; gRPC itself lets it for 30 s
-_SMALL = "paused-permille"  # the one number of 16 bits; all others have 64
+_SMALL = "paused-permille", "as", "peer-as"  # numbers of 16 and 32 bits; all others have 64
 _MODELS = (
     ("openconfig-interfaces", "OpenConfig working group", "3.0.0"),
     ("openconfig-qos", "OpenConfig working group", "0.11.0"),
@@ -109,7 +110,19 @@ def is_under(path: Path, asked: Path) -> bool:
 
 @contextmanager
 def serving(hub: Hub, port: int) -> Iterator[int]:
-    """Answer for as long as the context lasts; at which port."""
+    """Answer for as long as the context lasts; at which port, of all targets."""
+    with ExitStack() as stack:
+        whole = _Servicer(hub, leaves, _MODELS)
+        bound = stack.enter_context(_listening(whole, f"{LOOPBACK}:{port}"))
+        for switch, address in targets(hub.scene.fabric).items():
+            one = _Servicer(hub, partial(switch_leaves, switch), MODELS)
+            stack.enter_context(_listening(one, f"{address}:{bound}"))
+        yield bound
+
+
+@contextmanager
+def _listening(servicer: _Servicer, at: str) -> Iterator[int]:
+    """A target that answers."""
     server = grpc.server(
         futures.ThreadPoolExecutor(_MOST_CLIENTS, "gnmi"),
         maximum_concurrent_rpcs=_MOST_CLIENTS,  # who comes then is told so, and does not wait
@@ -120,10 +133,11 @@ def serving(hub: Hub, port: int) -> Iterator[int]:
             ("grpc.server_max_unrequested_time_in_server", _UNHEARD_S),
         ],
     )
-    server.add_generic_rpc_handlers((_handler(_Servicer(hub)),))
+    server.add_generic_rpc_handlers((_handler(servicer),))
     try:
-        bound = server.add_insecure_port(f"{LOOPBACK}:{port}")
+        bound = server.add_insecure_port(at)
     except RuntimeError:
+        port = at.rpartition(":")[2]
         raise LabError(f"port {port} cannot be listened on", "Choose another, or 0.") from None
     server.start()
     try:
@@ -180,15 +194,17 @@ def _handler(servicer: _Servicer) -> Any:
 class _Servicer:
     """The service."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, tell: Tell, models: Sequence[tuple[str, str, str]]) -> None:
         self._hub = hub
+        self._tell = tell
+        self._models = models
 
     def Capabilities(self, _request: Any, _context: Any) -> Any:  # noqa: N802  (gNMI's)
         """What it speaks."""
         return pb.CapabilityResponse(
             supported_models=[
                 pb.ModelData(name=name, organization=by, version=version)
-                for name, by, version in _MODELS
+                for name, by, version in self._models
             ],
             supported_encodings=[pb.JSON, pb.JSON_IETF, pb.PROTO],
             gNMI_version=_VERSION,
@@ -201,14 +217,15 @@ class _Servicer:
         if frame is None:
             raise context.abort(grpc.StatusCode.UNAVAILABLE, "nothing was seen yet; ask again")
         self._check_count(request.path, context)
-        found = leaves(self._hub.scene, frame)
+        found = self._tell(self._hub.scene, frame)
         notifications = []
         for asked in [self._read(request.prefix, path) for path in request.path] or [()]:
             told = {path: value for path, value in found.items() if is_under(path, asked)}
             if not told:
                 where = "/".join(name for name, _ in asked)
                 context.abort(grpc.StatusCode.NOT_FOUND, f"there is nothing at /{where}")
-            notifications.append(self._notification(told, frame, request.encoding))
+            update = self._notification(told, frame, request.encoding, request.prefix.target)
+            notifications.append(update)
         return pb.GetResponse(notification=notifications)
 
     def Set(self, _request: Any, context: Any) -> Any:  # noqa: N802
@@ -225,24 +242,27 @@ class _Servicer:
         self._check_encoding(wanted.encoding, context)
         self._check_count(wanted.subscription, context)
         plans = [_Plan(self._read(wanted.prefix, each.path), each) for each in wanted.subscription]
-        if any(each.heartbeat_interval for each in wanted.subscription):
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, "there are no heartbeats here")
+        answer = partial(self._told, encoding=wanted.encoding, target=wanted.prefix.target)
         news = threading.Event()
         detach = self._hub.attach(news.set)  # before the first answer: what comes after it is news
         try:
-            yield from self._told(plans, wanted.encoding, is_silent=wanted.updates_only)
+            yield from answer(plans, is_silent=wanted.updates_only)
             yield pb.SubscribeResponse(sync_response=True)
             if wanted.mode == pb.SubscriptionList.POLL:
                 for _ in stream:
-                    yield from self._told(plans, wanted.encoding, is_whole=True)
+                    yield from answer(plans, is_whole=True)
                     yield pb.SubscribeResponse(sync_response=True)
             elif wanted.mode == pb.SubscriptionList.STREAM:
-                yield from self._stream(plans, wanted.encoding, context, news)
+                yield from self._stream(plans, answer, context, news)
         finally:
             detach()
 
     def _stream(
-        self, plans: Sequence[_Plan], encoding: int, context: Any, news: threading.Event
+        self,
+        plans: Sequence[_Plan],
+        answer: Callable[[Sequence[_Plan]], Iterator[Any]],
+        context: Any,
+        news: threading.Event,
     ) -> Iterator[Any]:
         while context.is_active():
             due = min((plan.due for plan in plans), default=time.monotonic() + 1)
@@ -250,7 +270,7 @@ class _Servicer:
             news.clear()
             now = time.monotonic()
             ready = [plan for plan in plans if plan.due <= now or (is_news and plan.on_change)]
-            yield from self._told(ready, encoding)
+            yield from answer(ready)
             if self._hub.is_over and not any(plan.every_s for plan in plans):
                 return
             if is_news:
@@ -259,19 +279,20 @@ class _Servicer:
     def _told(
         self,
         plans: Sequence[_Plan],
-        encoding: int,
         *,
+        encoding: int,
+        target: str,
         is_silent: bool = False,
         is_whole: bool = False,
     ) -> Iterator[Any]:
         frame = self._hub.latest
         if frame is None or not plans:
             return
-        found = leaves(self._hub.scene, frame)
+        found = self._tell(self._hub.scene, frame)
         for plan in plans:
             told = plan.told(found, is_whole=is_whole)
             if told and not is_silent:
-                update = self._notification(told, frame, encoding)
+                update = self._notification(told, frame, encoding, target)
                 yield pb.SubscribeResponse(update=update)
 
     # --- messages --------------------------------------------------------------------------------
@@ -291,9 +312,10 @@ class _Servicer:
             for step in (*prefix.elem, *path.elem)
         )
 
-    def _notification(self, told: Leaves, frame: Frame, encoding: int) -> Any:
+    def _notification(self, told: Leaves, frame: Frame, encoding: int, target: str) -> Any:
         return pb.Notification(
             timestamp=frame.wall_ns,
+            prefix=pb.Path(target=target) if target else None,  # as it was asked
             update=[
                 pb.Update(
                     path=pb.Path(elem=[pb.PathElem(name=n, key=dict(keys)) for n, keys in path]),
@@ -309,7 +331,7 @@ class _Servicer:
                 return pb.TypedValue(string_val=value)
             return pb.TypedValue(uint_val=value)
         if encoding == pb.JSON_IETF:  # RFC 7951: 64-bit numbers as strings
-            said = value if leaf == _SMALL else str(value)
+            said = value if leaf in _SMALL else str(value)
             return pb.TypedValue(json_ietf_val=json.dumps(said).encode())
         return pb.TypedValue(json_val=json.dumps(value).encode())
 
@@ -324,12 +346,24 @@ class _Plan:
         usual_s = _USUAL_S if asked.mode == pb.TARGET_DEFINED else _LEAST_S
         self.every_s = None if self.on_change else max(_LEAST_S, given_s or usual_s)
         self._is_news_only = self.on_change or asked.suppress_redundant
+        beats_s = asked.heartbeat_interval / 1e9
+        self._beat_s = max(_LEAST_S, beats_s) if beats_s and self._is_news_only else _NEVER
+        self._beats = 0.0  # when all of it is told, news or not
+        self._samples = 0.0  # when it is looked at
         self._before: Leaves = {}
-        self.due = 0.0
+
+    @property
+    def due(self) -> float:
+        """When it is to be served, by the machine's monotonic clock."""
+        return min(self._beats, self._samples)
 
     def told(self, found: Leaves, *, is_whole: bool) -> Leaves:
         """What is to be told of it now."""
-        self.due = time.monotonic() + self.every_s if self.every_s else float("inf")
+        now = time.monotonic()
+        if now >= self._samples:
+            self._samples = now + (self.every_s or _NEVER)
+        if now >= self._beats:
+            self._beats, is_whole = now + self._beat_s, True
         mine = {path: value for path, value in found.items() if is_under(path, self._path)}
         before, self._before = self._before, mine
         if not self._is_news_only or is_whole:

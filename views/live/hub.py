@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -60,6 +60,8 @@ class Scene:
     is_replay: bool = False
     pace_ns: int | None = None  # of the fabric in a second, where it can be chosen
     steps: Sequence[Step] = ()  # of a run that is over: what happened
+    # What switches' own routing daemons say of their sessions, by switch; of none nothing.
+    routing: Callable[[], Mapping[str, Any]] = dict
     adapters: Path | None = None  # where hosts' adapters of verbs keep their files
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # another run has another
 

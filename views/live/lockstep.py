@@ -17,6 +17,8 @@ from lab.scenario.live_actions import LiveAction
 class Lockstep:
     """An audience that hands what it sees to an iterator, and waits until that wants more."""
 
+    reads_books = False
+
     def __init__(self, every_ns: int) -> None:
         self._every_ns = every_ns
         self.next_ns = every_ns

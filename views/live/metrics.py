@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lab.results.snapshot import Snapshot
+from lab.results.snapshot import Books, Snapshot
+from topologies import Fabric
 from views.live.hub import Hub
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -62,6 +63,8 @@ def _lines(hub: Hub) -> Iterator[str]:
     )
     if latest is not None:
         yield from _of(latest.snapshot)
+        if latest.snapshot.books is not None:
+            yield from _of_books(scene.fabric, latest.snapshot.books)
     yield from _of_adapters(scene.adapters_counted())
 
 
@@ -128,6 +131,60 @@ def _of(snapshot: Snapshot) -> Iterator[str]:
             "gauge",
             "Messages of the traffic, and those that have arrived.",
             [({"state": state}, float(n)) for state, n in known.items() if n is not None],
+        ),
+    ):
+        yield from _family(name, kind, about, samples)
+
+
+def _of_books(fabric: Fabric, books: Books) -> Iterator[str]:
+    """Of what switches have counted; directions are those that a switch sends into."""
+    counted = [
+        ({"link": fabric.link_at(switch, number).direction(switch)}, found)
+        for switch in fabric.switches
+        if switch.name in books.switches
+        for number, found in books.switches[switch.name].ports.items()
+        if number in fabric.ports(switch)
+    ]
+
+    def by_priority(field: str, scale: float = 1) -> Samples:
+        return [
+            ({**labels, "priority": str(priority)}, value * scale)
+            for labels, found in counted
+            for priority, value in getattr(found, field).items()
+        ]
+
+    dropped: Samples = [
+        ({"node": name, "reason": reason}, float(packets))
+        for name, found in books.switches.items()
+        for reason, packets in found.dropped.items()
+    ]
+    longest: Samples = [({"link": name}, float(size)) for name, size in books.longest.items()]
+    storms: Samples = [(labels, float(found.storms)) for labels, found in counted]
+    for name, kind, about, samples in (
+        (
+            "closlab_pfc_xoff_frames_total",
+            "counter",
+            "Pause frames that a switch sent, by the class that they stop.",
+            by_priority("xoff"),
+        ),
+        (
+            "closlab_priority_paused_seconds_total",
+            "counter",
+            "How long a class stood still at a switch's port; the fabric's time.",
+            by_priority("paused", 1e-9),
+        ),
+        ("closlab_drops_total", "counter", "Packets dropped by a switch, by the reason.", dropped),
+        (
+            "closlab_queue_watermark_bytes",
+            "gauge",
+            "The most data that has waited to be sent into a direction.",
+            longest,
+        ),
+        (
+            "closlab_watchdog_total",
+            "counter",
+            "How often the PFC watchdog let a port's queues go.",
+            storms,
         ),
     ):
         yield from _family(name, kind, about, samples)

@@ -3,7 +3,7 @@
     GET  /               the page, and what belongs to it
     GET  /scene          what does not change: the drawing, names, what can be done
     GET  /frames         what changes, as server-sent events: a frame each, only what is new in it
-    GET  /metrics        the latest for Prometheus
+    GET  /metrics        the latest for Prometheus; /prometheus/ has rules and a dashboard
     POST /do             words such as "fail leaf1-spine1"; wants the token that was printed
     GET  /tune           the levers of a scenario that is tuned; with ?key=, any other of them
     POST /tune           what becomes of it with other settings; {} stops that; wants the token
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 YANG = Path(__file__).parent / "yang"
+PROMETHEUS = Path(__file__).parent / "prometheus"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _INTERVAL_S = 0.1  # between two messages to a page: ten a second are as many as one sees
 _WORD_BYTES = 200
@@ -258,6 +259,8 @@ def _files() -> dict[str, tuple[bytes, str]]:
             found["/" + name.replace("index.html", "")] = path.read_bytes(), _KINDS[path.suffix]
     for path in YANG.glob("*.yang"):
         found[f"/yang/{path.name}"] = path.read_bytes(), "application/yang"
+    for path in PROMETHEUS.iterdir():
+        found[f"/prometheus/{path.name}"] = path.read_bytes(), "text/plain"
     return found
 
 

@@ -23,6 +23,8 @@ _LONGEST_WAIT_S = 0.5  # where nothing happens for long, time is skipped
 class Show:
     """An audience whose snapshots go to a hub, and whose wishes come from there."""
 
+    reads_books = True
+
     def __init__(self, experiment: Experiment, pace_ns: int | None) -> None:
         fabric = experiment.fabric
         self._fabric = fabric

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lab.engines.mininet import hands
 from lab.engines.mininet.notes import HostNotes
 from lab.engines.mininet.running import JOURNAL, RunningLab, running
 from lab.errors import LabError
 from lab.results.course import Course
-from lab.results.snapshot import Happening, Looker, Messages, Snapshot, Way, rates_of
+from lab.results.snapshot import Books, Happening, Looker, Messages, Snapshot, Way, rates_of
 from lab.results.watch import Watch
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
@@ -27,6 +28,7 @@ from views.live.hub import Hub, Scene
 
 _LOOK_S = 0.05
 _IDLE = Way(0, 0, 0.0, 0.0, 0, 0, 0)
+_SESSIONS_S = 1.0  # between two questions for what routing daemons say
 _LIVES_S = 0.5  # between two looks at whether the lab is there
 
 
@@ -52,14 +54,27 @@ class Tail:
         hosts = [host.name for host in fabric.hosts] if self._course.is_known else []
         self._notes = HostNotes(self.lab.folder, hosts, len(experiment.schedule))
         self._at_ns = 0
+        self._asking, self._asked_s = threading.Lock(), float("-inf")
+        self._said: Mapping[str, Any] = {}
         self._journal: tuple[int, dict[str, list[list[object]]]] = 0, {}
         adapters = self.lab.adapters
-        scene = Scene(experiment.scenario, fabric, rates, "mininet", adapters=adapters)
+        scene = Scene(
+            experiment.scenario, fabric, rates, "mininet", routing=self._sessions, adapters=adapters
+        )
         self.hub = Hub(scene, self)
 
     def do(self, words: str) -> str:
         """Ask the lab to do it."""
         return hands.ask(self.lab.folder, words)
+
+    def _sessions(self) -> Mapping[str, Any]:
+        """What switches' routing daemons say of theirs, as it was a moment ago."""
+        with self._asking:
+            if time.monotonic() > self._asked_s + _SESSIONS_S:
+                with suppress(LabError, ValueError):  # a lab that goes says nothing more
+                    self._said = json.loads(hands.ask(self.lab.folder, hands.SESSIONS))
+                self._asked_s = time.monotonic()
+            return self._said
 
     def follow(self, enough: threading.Event) -> None:
         """Publish what is new until the lab is gone, or somebody has enough."""
@@ -68,12 +83,12 @@ class Tail:
 
     def snapshots(self, enough: threading.Event) -> Iterator[Snapshot]:
         """What is new, until the lab is gone or somebody has enough."""
-        links = dict.fromkeys(self.hub.scene.rates, _IDLE)
+        links, books = dict.fromkeys(self.hub.scene.rates, _IDLE), None
         checked = time.monotonic()
         while not enough.wait(_LOOK_S):
             snapshot = self._look()
             if snapshot is not None:
-                links = dict(snapshot.links)
+                links, books = dict(snapshot.links), snapshot.books
                 yield snapshot
             if time.monotonic() - checked > _LIVES_S:
                 checked = time.monotonic()
@@ -82,7 +97,7 @@ class Tail:
         at_ns = self._time(time.monotonic_ns())
         messages = self._messages()
         self._notes.close()
-        yield Snapshot(at_ns, links, messages, is_last=True)
+        yield Snapshot(at_ns, links, messages, is_last=True, books=books)
 
     def _is_there(self) -> bool:
         return any(lab.name == self.lab.name for lab in running())
@@ -99,7 +114,10 @@ class Tail:
         events = [*self._events(told, at_ns)]
         self._at_ns = at_ns
         cut = frozenset(str(name) for name in told.get("cut", ()))
-        return self._looker.look(self._time(at_ns), notes, self._messages(), events, cut)
+        time_ns = self._time(at_ns)
+        snapshot = self._looker.look(time_ns, notes, self._messages(), events, cut)
+        counted = {switch.name: found for switch, found in self._watch.counts().items()}
+        return replace(snapshot, books=Books(time_ns, counted, self._watch.longest_queues()))
 
     def _is_soon(self, time_ns: int) -> bool:
         """Whether the last snapshot is too near, as they are told: all before the start is one."""

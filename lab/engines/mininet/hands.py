@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controller import ControllerError, still_taken
 from lab.engines.mininet.running import running
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SOCKET = "hands"
 PLUG = "plug"  # what goes before hosts and a class: programs of others are to send from there
+SESSIONS = "sessions"  # asks what switches' routing daemons say of theirs, in JSON
 _BEFALLEN = "befallen"  # asks who has died that the fabric relies on
 _MOST_BYTES = 1000
 _GONE_S = 2.0  # in which a lab that does not answer is seen to be gone
@@ -141,6 +142,8 @@ class Hands:
             return self.send()
         if words == _BEFALLEN:
             return lookout.befallen or ""
+        if words == SESSIONS:
+            return json.dumps(self._sessions())
         word, _, what = words.partition(" ")
         if word == PLUG:
             with self._lock:
@@ -159,6 +162,16 @@ class Hands:
         except ControllerError as error:
             raise LabError(str(error)) from None
         return wish.done
+
+    def _sessions(self) -> dict[str, Any]:
+        """By switch, what its bgpd says of its sessions."""
+        control, found = self._emulation.control, {}
+        if control is None:
+            return {}
+        for switch in self._emulation.fabric.switches:
+            with suppress(ValueError):  # of one that has just died
+                found[switch.name] = json.loads(control.asked(switch, "show bgp summary json"))
+        return found
 
 
 @contextmanager

@@ -75,7 +75,7 @@ class Neighbour:
 
     def has(self, version: int) -> bool:
         """Whether any of IPv4, or IPv6, is behind it."""
-        return any(prefix.version == version for prefix in self.told.prefixes)
+        return any(prefix.version == version for prefix in self.told.networks)
 
     # --- its leaf's end ---------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Neighbour:
             yield f"route replace {gateway} {to_leaf}"
             if address.version == 6 and not self.told.speaks.writes_kernel:
                 yield f"route replace default via {gateway} {to_leaf}"
-        for prefix in self.told.prefixes:
+        for prefix in self.told.networks:
             address = answers_at(prefix)
             yield f"address replace {address}/{address.max_prefixlen} dev lo"
 
@@ -152,7 +152,7 @@ def behind(neighbours: Iterable[Neighbour]) -> dict[Network, dict[Node, tuple[Ne
     """By prefix: the leaves behind which it is, and how these send there."""
     found: dict[Network, dict[Node, tuple[NextHop, ...]]] = {}
     for each in neighbours:
-        for prefix in each.told.prefixes:
+        for prefix in each.told.networks:
             ways = found.setdefault(prefix, {})
             ways[each.leaf] = (*ways.get(each.leaf, ()), each.hop)
     return found

@@ -133,7 +133,7 @@ class Bird(Router):
         channels = []
         for version, (own, leafs) in zip((4, 6), each.cable, strict=False):
             family = f"ipv{version}"
-            mine = (p for p in each.told.prefixes if p.version == version)
+            mine = (p for p in each.told.networks if p.version == version)
             lines += [
                 f"protocol kernel {{ {family} {{ export where source = RTS_BGP; }}; }}",
                 f"protocol static near{version} {{ {family}; "
@@ -209,7 +209,7 @@ class GoBgp(Router):
     def said_first(self) -> Iterator[list[str]]:
         """What is behind it: no file of its tells that."""
         each = self.neighbour
-        for prefix in each.told.prefixes:
+        for prefix in each.told.networks:
             own, _ = each.cable[prefix.version == 6]
             family = ["-a", f"ipv{prefix.version}"]
             told = ["nexthop", str(own), "origin", "igp"]  # as the others' is, so that all count
@@ -239,7 +239,7 @@ class ExaBgp(Router):
         families = ("ipv4", "ipv6")[: len(each.cable)]
         routes = (
             f"    route {prefix} next-hop {each.cable[prefix.version == 6][0]}{marked};"
-            for prefix in each.told.prefixes
+            for prefix in each.told.networks
         )
         heard = (
             f"/usr/bin/sed -u -n -e w{self._at('heard')}"  # says nothing, and keeps its output open

@@ -236,7 +236,7 @@ class _Course:
         if audience:
             from lab.engines.sim.gallery import Gallery  # which few runs have
 
-            self._audience = Gallery(audience, experiment, simulation)
+            self._audience = Gallery(audience, experiment, simulation, switches)
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""

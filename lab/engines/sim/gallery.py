@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lab.engines import Audience
+from lab.engines.sim.control import SimulatedSwitches
 from lab.engines.sim.simulation import Simulation
 from lab.results.course import Course
-from lab.results.snapshot import Happening, Looker, Messages, rates_of
+from lab.results.snapshot import Books, Happening, Looker, Messages, rates_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import dead_at, reroutes, told
 from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario
 
+_BOOKS_S = 0.2  # of the machine's time, between two looks at what switches count
+
 
 class Gallery:
     """An audience, and how it looks at a simulation."""
 
-    def __init__(self, audience: Audience, experiment: Experiment, simulation: Simulation) -> None:
+    def __init__(
+        self,
+        audience: Audience,
+        experiment: Experiment,
+        simulation: Simulation,
+        switches: SimulatedSwitches,
+    ) -> None:
         self._audience = audience
+        self._switches = switches
+        self._books: Books | None = None
+        self._counted_s = float("-inf")
         self._experiment = experiment
         self._simulation = simulation
         fabric = experiment.fabric
@@ -47,9 +61,23 @@ class Gallery:
         )
         self._at_ns = now_ns
         self._idle_until_ns = self._simulation.next_ns
-        wishes = list(self._audience.see(snapshot))
+        if self._audience.reads_books and (
+            is_last or time.monotonic() > self._counted_s + _BOOKS_S
+        ):
+            self._books, self._counted_s = self._counted(now_ns), time.monotonic()
+        wishes = list(self._audience.see(replace(snapshot, books=self._books)))
         self._by_hand = [Happening(now_ns, "hand", str(wish), wish.link) for wish in wishes]
         return wishes
+
+    def _counted(self, now_ns: int) -> Books:
+        fabric = self._experiment.fabric
+        counted = {
+            switch.name: self._switches.counts(switch, fabric.ports(switch), now_ns)
+            for switch in fabric.switches
+        }
+        ways = [name for link in fabric.links for name in link.directions]
+        longest = {name: self._simulation.channel(name).max_queue_bytes for name in ways}
+        return Books(now_ns, counted, longest)
 
     def _events(self, scenario: Scenario, now_ns: int) -> Iterator[Happening]:
         yield from self._by_hand

@@ -40,6 +40,7 @@ LEFT_OUT = {
     "measures.series_ns": _KEPT,
     "measures.telemetry": _KEPT,
     "measures.pcap": _KEPT,
+    "topology.outside": _MININET,
     "control": _MININET,
     "control.kind": _MININET,
     "control.bfd_ms": _MININET,
