@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import struct
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import pytest
 
@@ -33,9 +33,10 @@ def message(kind: int, body: bytes) -> bytes:
 
 
 def route(
-    prefix: str, *attributes: bytes, new: bool = True, protocol: int = BGP, family: int = 2
+    prefix: str, *attributes: bytes, new: bool = True, protocol: int = BGP, family: int = 0
 ) -> bytes:
-    network = IPv4Network(prefix)
+    network = ip_network(prefix)
+    family = family or (2 if network.version == 4 else 10)
     head = struct.pack("=8BI", family, network.prefixlen, 0, 0, 254, protocol, 0, 1, 0)
     told = attribute(1, network.network_address.packed)
     return message(24 if new else 25, head + told + b"".join(attributes))
@@ -103,9 +104,18 @@ def test_routes_with_ways_of_their_own() -> None:
     ]
 
 
+def test_ipv6_is_told_like_ipv4() -> None:
+    prefix = "2001:db8:1::/48"
+    assert heard(route(prefix, by_number(9)) + route(prefix, new=False)) == [
+        BgpRoute(IPv6Network(prefix), 9),
+        BgpRoute(IPv6Network(prefix)),
+    ]
+
+
 def test_what_is_not_bgps_is_left_out() -> None:
     assert not heard(route("10.0.2.0/24", by_number(9), protocol=KERNEL))
-    assert not heard(route("10.0.2.0/24", by_number(9), family=10))
+    assert not heard(route("10.0.2.0/24", by_number(9), family=28))
+    assert not heard(route("2001:db8::/48", by_number(9), family=2))
     assert not heard(message(28, bytes(12)))  # a neighbour
 
 

@@ -134,7 +134,11 @@ def test_a_change_finds_a_class_by_its_number() -> None:
     ("name", "change", "told"),
     [
         ("evpn-tenants", "link.ip=6", "overlay.kind vxlan: tenants speak IPv4: leave link.ip 4"),
-        ("bgp-clos", "link.ip=6", "control.kind: what BGP finds here is IPv4; leave link.ip 4"),
+        (
+            "hello",
+            "topology.outside=[{host: h2, prefixes: [198.51.100.0/24]}]",
+            "topology.outside: they speak BGP: set control.kind=bgp",
+        ),
     ],
 )
 def test_keys_that_do_not_go_together_are_all_that_is_said(
