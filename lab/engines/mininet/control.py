@@ -282,12 +282,13 @@ class ControlPlane:
         return wanted
 
     def _wanted(self, dead: Collection[str]) -> dict[str, _Ways]:
-        """All ways that cables lead which are not dead."""
-        beyond = routes_behind(self.fabric, behind(self._outside), dead)
-        return {
-            switch.name: _as_sets((*routes, *beyond[switch]))
-            for switch, routes in routes_of(self.fabric, dead).items()
-        }
+        """All ways that cables lead which are not dead; by drained ones where no others lead."""
+        found: dict[str, dict[object, frozenset[NextHop]]] = {}
+        for unused in ({*dead}, {*dead, *self._drained}):
+            beyond = routes_behind(self.fabric, behind(self._outside), unused)
+            for switch, routes in routes_of(self.fabric, unused).items():
+                found.setdefault(switch.name, {}).update(_as_sets((*routes, *beyond[switch])))
+        return dict(found)
 
     def _missing(self, wanted: Mapping[str, _Ways]) -> dict[str, object]:
         """Switches that were not told all ways yet, and to where not."""

@@ -23,7 +23,7 @@ from lab.scenario.topology import Speaks
 
 GRACEFUL_SHUTDOWN = 65535, 0  # RFC 8326
 _RESTART_S = 120  # that a leaf keeps routes
-_AGAIN_S = 0.5  # until what a daemon did not take is said again
+_AGAIN_S = 0.5  # until a daemon that died is started, and what it did not take is said, again
 
 
 class Router:
@@ -39,7 +39,7 @@ class Router:
         self._process: subprocess.Popen[bytes] | None = None
         self._saying: subprocess.Popen[bytes] | None = None
         self._to_say: list[list[str]] = []
-        self._again_at = 0.0
+        self._again_at = self._began = 0.0
 
     @property
     def name(self) -> str:
@@ -54,12 +54,14 @@ class Router:
             self._process = self._begin(self.words(is_first=is_first), said)
         (self.folder / "pid").write_text(f"{self._process.pid}\n")
         lookout.know(self._process.pid, self.name)
-        self._to_say = [*self.said_first()]
+        self._to_say, self._began = [*self.said_first()], time.monotonic()
 
     def tend(self) -> bool:
         """Start it again if it has died, which is told, and say what it has not heard yet."""
         assert self._process is not None
         if self._process.poll() is not None:
+            if time.monotonic() < self._began + _AGAIN_S:
+                return False
             self.start()
             return True
         if self._saying is not None and self._saying.poll() is not None:
