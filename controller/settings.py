@@ -9,6 +9,7 @@ from params.access import Rule
 from params.buffer import Buffer
 from params.classes import DSCP_PRIORITIES, Classes, ClassSet
 from params.csig import Csig
+from params.inc import Group
 from params.link import LinkLevel
 from params.load_balancing import LoadBalancing
 from params.marking import Ecn
@@ -116,6 +117,7 @@ class Settings:
     entropy_bits: int = 7  # of a source port that choose among ways, where senders do
     telemetry: HopTelemetry = HopTelemetry()
     csig: Csig | None = None  # None: hosts put no tags in
+    groups: tuple[Group, ...] = ()  # whose collectives switches carry out
     slowed: Mapping[str, float] = field(default_factory=dict)  # shares of rates, by direction
     # The least share of its rate that a direction may come to have while the other has all of it.
     one_way: Mapping[str, float] = field(default_factory=dict)

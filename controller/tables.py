@@ -26,12 +26,14 @@ from controller.entities import (
     mac_text,
 )
 from controller.headroom import bytes_in, in_cells, pause_ns, renewal_ns
+from controller.inc import inc_entries, tree_of
 from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
 from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import CONTROL_PRIORITY, PAUSE_PRIORITY, PRIORITIES, ClassSet
 from params.csig import Signal, buckets
+from params.inc import PORT as INC_PORT
 from params.link import Replay
 from params.load_balancing import Policy
 from params.marking import ClassMarking, gradient
@@ -73,7 +75,11 @@ DROP_REASONS = (
     "bad_tunnel",
     "foreign_mac",
     "for_tunnel",
+    "in_sum",
+    "old_part",
+    "foreign_part",
 )
+IN_SUM = "in_sum"  # no drop: a part of a collective that a switch added up
 
 MOST_SLOTS = 256  # of a group, by which its ways have shares
 _WAYS_PER_TABLE = 16
@@ -224,6 +230,7 @@ def switch_plan(
         *_telemetry(site),
         *_notify(site),
         *_csig(site),
+        *_inc(site, dead),
         *_permissions(site),
         *_losses(site),
     )
@@ -967,12 +974,17 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
                 domain=0,
             )
             yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
+        if site.settings.groups:  # switches look for parts and results where UDP says so
+            match: dict[str, Match] = {"meta.dst_port": (INC_PORT, 0xFFFF)}
+            yield entry("int_flows", match, "NoAction", 2)
     if telemetry.report_port is None:
         yield default("collectors", "NoAction")
         return
     if telemetry.drop_share:
         for block in ("drop_reports", "late_drop_reports"):
-            for reason in range(1, len(DROP_REASONS)):
+            for reason, name in enumerate(DROP_REASONS):
+                if name in ("none", IN_SUM):
+                    continue
                 yield entry(
                     f"{block}.drop_reports",
                     {"meta.drop_reason": reason},
@@ -1049,6 +1061,17 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
             own: dict[str, Match] = {"own": (bucket.least, bucket.length)} if bucket.length else {}
             prefix = {"type": signal.value, **own}
             yield entry("csig_buckets", prefix, "be_bucket", number=bucket.number)
+
+
+# --- inc.p4 --------------------------------------------------------------------------------------
+
+
+def _inc(site: SwitchSite, dead: Collection[str]) -> Iterator[Entity]:
+    settings = site.settings
+    for group in settings.groups:
+        tree = tree_of(site.fabric, group, dead, settings.drained)
+        if tree is not None:
+            yield from inc_entries(site.fabric, site.switch, group, tree, dead)
 
 
 # --- permit.p4, lose.p4 --------------------------------------------------------------------------

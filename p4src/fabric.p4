@@ -31,6 +31,9 @@
 #include "notify.p4"
 #include "telemetry.p4"
 #include "report.p4"
+#ifdef INC
+#include "inc.p4"
+#endif
 #ifdef PARKING
 #include "parking.p4"
 #endif
@@ -63,6 +66,9 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     credit_ask() credit_questions;
     report_drop() drop_reports;
     account_dropped() drops;
+#ifdef INC
+    inc() collectives;
+#endif
 #ifdef PARKING
     park() parking;
 #endif
@@ -134,6 +140,12 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 tenants.apply(hdr, meta, standard_metadata);
             }
             if (meta.drop_reason == drop_reason_t.NONE) {
+#ifdef INC
+                if (hdr.inc.isValid()) {
+                    collectives.apply(hdr, meta, standard_metadata);
+                }
+                if (!meta.in_tree)
+#endif
                 if (!meta.tenancy) {
                     routing.apply(hdr, meta);
                 }

@@ -170,6 +170,30 @@ header notice_t {
     bit<32>  icrc;
 }
 
+#ifdef INC
+// A packet of a collective, behind UDP (inc.p4),
+header inc_t {
+    inc_kind_t kind;
+    bit<8>  flags;               // INC_WITH_DATA: a vector follows
+    bit<16> job;
+    bit<32> chunk;               // from 1 on, as long as the job lasts
+    bit<16> owner;               // the member to whom the result's data goes, or INC_EVERYBODY
+    bit<16> member;              // whose part it was; of a sum any whose part is in it
+    bit<8>  exponent;            // hosts' concern: the largest of all parts comes back
+    bit<24> reserved;
+}
+
+// and 256 numbers of 32 bits.
+typedef bit<2048> lanes_t;
+
+header vector_t {
+    lanes_t a;
+    lanes_t b;
+    lanes_t c;
+    lanes_t d;
+}
+#endif
+
 // INT-MD v2.1: the shim after UDP, and the metadata header.
 header int_head_t {
     bit<4>  type;                // 1: INT-MD
@@ -298,6 +322,10 @@ struct headers_t {
     int_stack_t   int_stack;
     bth_t         bth;                 // of a packet that goes round to become a notification
     notice_t      notice;
+#ifdef INC
+    inc_t         inc;
+    vector_t      vector;
+#endif
     // Not part of any packet: what a sink takes off one goes along with the clone that becomes the
     // report, because clones keep all headers, and the deparser writes none of these.
     int_head_t    kept_int_head;
@@ -344,6 +372,9 @@ struct metadata_t {
     bit<16>       tenant;        // of the host it came from (permit.p4)
     bit<16>       steering;      // route.p4 to usid.p4: by which policy; 0 is none
     bool          is_steered;    // its port is settled
+#ifdef INC
+    bool          in_tree;       // so is that of a part or result (inc.p4)
+#endif
     bool          tenancy;       // of a tenant with a network of its own (vxlan.p4):
     tenant_net_t  net;           // which one,
     bool          is_bridged;    // or else routed,

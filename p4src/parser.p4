@@ -262,9 +262,27 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.dst_port = hdr.udp.dst_port;
         transition select(hdr.udp.dst_port) {
             UDP_PORT_INT: parse_int_type;
+#ifdef INC
+            UDP_PORT_INC: parse_inc;
+#endif
             default: accept;
         }
     }
+
+#ifdef INC
+    state parse_inc {
+        packet.extract(hdr.inc);
+        transition select(hdr.inc.flags) {
+            INC_WITH_DATA: parse_vector;
+            default: accept;
+        }
+    }
+
+    state parse_vector {
+        packet.extract(hdr.vector);
+        transition accept;
+    }
+#endif
 
     // Type 1 and npt 1, or it is somebody else's port.
     state parse_int_type {
@@ -329,6 +347,10 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.int_stack);
         packet.emit(hdr.bth);
         packet.emit(hdr.notice);
+#ifdef INC
+        packet.emit(hdr.inc);
+        packet.emit(hdr.vector);
+#endif
     }
 }
 

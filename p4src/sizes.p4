@@ -24,6 +24,9 @@ const bit<32> VTEPS         = 65536;     // leaves by tenants' networks
 const bit<32> FLOODS        = 16384;     // steps of all floods together
 const bit<32> RULES         = 1024;      // of the access list
 const bit<32> INT_FLOWS     = 1024;      // sets of flows under telemetry
-const bit<32> DROP_REASONS  = 64;        // values of drop_reason_t that can be counted: 31 are free
+const bit<32> DROP_REASONS  = 64;        // values of drop_reason_t that can be counted: 29 are free
+const bit<32> INC_JOBS      = 256;       // whose collectives are summed up here
+const bit<32> INC_NEIGHBOURS = 16384;    // INC_JOBS x 64 children
+const bit<32> INC_CELLS     = 2048;      // of all jobs together: two for each slot
 
 #endif

@@ -44,6 +44,7 @@ const bit<16> INT_DOMAIN            = 0xC105;    // whose domain-specific instru
 const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
 const bit<16> UDP_PORT_VXLAN        = 4789;
 const bit<16> UDP_PORT_ROCE         = 4791;
+const bit<16> UDP_PORT_INC          = 0xC105;    // of those for private use (docs/inc.md)
 const bit<8>  BTH_CNP               = 0x81;
 const bit<8>  BTH_BECN              = 0x40;
 const bit<8>  BTH_SENDS_AND_WRITES  = 0x0C;      // opcodes of a reliable connection's, below it
@@ -56,6 +57,8 @@ const bit<16> UDP_BYTES  = 8;
 const bit<16> VXLAN_BYTES = 8;
 const bit<16> BTH_BYTES  = 12;
 const bit<16> NOTICE_BYTES = 40;                 // from UDP to the ICRC
+const bit<16> INC_BYTES = 16;
+const bit<16> VECTOR_BYTES = 1024;
 
 const bit<2>  ECN_NOT_CAPABLE = 0;
 const bit<2>  ECN_CAPABLE_1   = 1;               // ECT(1), which says more than ECT(0)
@@ -123,8 +126,22 @@ enum bit<8> drop_reason_t {
     FOREIGN_TUNNEL = 28,  // from a leaf that has no part in that tenant, or from none
     BAD_TUNNEL    = 29,   // to a leaf's own address, and no VXLAN, or marked in vain
     FOREIGN_MAC   = 30,   // a tenant's host spoke as another, or a routed frame is not for us
-    FOR_TUNNEL    = 31    // no drop: it goes round and comes again (vxlan.p4)
+    FOR_TUNNEL    = 31,   // no drop: it goes round and comes again (vxlan.p4)
+    IN_SUM        = 32,   // no drop: a part that went into a sum (inc.p4)
+    OLD_PART      = 33,   // a part or result that was heard before, or came too late
+    FOREIGN_PART  = 34    // a part or result from where its job has no member, or none to expect
 }
+
+// What a packet of a collective is (inc.p4).
+enum bit<8> inc_kind_t {
+    PART   = 0x11,        // the version, 1, and the kind
+    RESULT = 0x12
+}
+
+const bit<8>  INC_WITH_DATA  = 1;                // of its flags
+const bit<16> INC_EVERYBODY  = 0xFFFF;           // owners of a result
+const bit<8>  INC_HAS_RESULT = 1;                // of a cell's state
+const bit<8>  INC_HAS_DATA   = 2;
 
 // What a copy of a packet is for.
 enum bit<8> copy_t {

@@ -90,7 +90,7 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "rx_buffer"),
+    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "inc", "rx_buffer"),
     *("mrc_frame", "plan", "qp", "requester", "responder", "script", "scheduler"),
     *("uet_answer", "uet_frame", "uet_receive", "uet_send"),
 )
@@ -180,6 +180,7 @@ class TransferKind(StrEnum):
     SEND = "send"
     RECEIVE = "receive"
     COMPUTE = "compute"
+    COLLECTIVE = "collective"
 
 
 class TransferState(StrEnum):

@@ -137,6 +137,22 @@ def template_of(
     return Template.cut(_headers(version, tos, telemetry, own_telemetry, port), version)
 
 
+def datagram_headers(ends: bytes, src_port: int, port: int, tos: int) -> bytes:
+    """Ethernet, IP and UDP of a datagram, its ends as `ends_of` has them; lengths to be stamped."""
+    version = 6 if len(ends) > _MACS + 8 else 4
+    headers = _headers(version, tos, 0, 0, port)[: _ETHERNET.size + IP_BYTES[version] + _UDP.size]
+    addresses = _ETHERNET.size + IP_BYTES[version] - len(ends[_MACS:])
+    return b"".join(
+        (
+            ends[:_MACS],
+            headers[_MACS:addresses],
+            ends[_MACS:],
+            src_port.to_bytes(2, "big"),
+            headers[-6:],
+        )
+    )
+
+
 _INT_HOPS = 8
 _INT_WORDS = (1, 1, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 1)  # per instruction and hop
 

@@ -46,9 +46,15 @@ class BuiltProgram:
     p4info: Path
 
 
-def build(out: Path, source: Path = FABRIC_PROGRAM, *, soon: bool = False) -> BuiltProgram:
+def build(
+    out: Path,
+    source: Path = FABRIC_PROGRAM,
+    defines: tuple[str, ...] = (),
+    *,
+    soon: bool = False,
+) -> BuiltProgram:
     """Compile a program into a folder, for our own switches, which may want it ``soon``."""
-    built = _ours(out, source, ())
+    built = _ours(out, source, defines)
     # Now, because a controller would not wait for the C compiler on a slow machine; and as bytes,
     # as switches are given it, because to build it under another name is to build anew.
     with building(source.name):
@@ -57,13 +63,16 @@ def build(out: Path, source: Path = FABRIC_PROGRAM, *, soon: bool = False) -> Bu
 
 
 def build_for_bmv2(
-    out: Path, source: Path = FABRIC_PROGRAM, still: Still = lambda *_: None
+    out: Path,
+    source: Path = FABRIC_PROGRAM,
+    still: Still = lambda *_: None,
+    defines: tuple[str, ...] = (),
 ) -> BuiltProgram:
     """Compile a program into a folder, for switches whose queues cannot stand still.
 
     By p4c where it is installed, by our compiler otherwise.
     """
-    defines = ("PARKING",)
+    defines = ("PARKING", *defines)
     return build_with_p4c(out, source, defines, still) if has_p4c() else _ours(out, source, defines)
 
 

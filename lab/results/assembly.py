@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
+from controller.tables import IN_SUM
 from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
@@ -30,6 +31,7 @@ from lab.results.result import (
     Flows,
     Hand,
     HopTelemetry,
+    InNetwork,
     JobResult,
     LinkUse,
     Llr,
@@ -109,6 +111,7 @@ def assemble(
         llr=_llr(experiment, outcome) if experiment.settings.link.llr is not Replay.NONE else None,
         trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
         roce=_roce(outcome, experiment.scenario),
+        inc=_inc(outcome) if experiment.settings.groups else None,
         telemetry=_telemetry(outcome),
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
@@ -283,10 +286,10 @@ def _flows(
 def _drops(experiment: Experiment, outcome: Outcome) -> Drops:
     by_reason: dict[str, int] = {}
     for counts in outcome.switches.values():
-        for reason, packets in counts.dropped.items():
+        for reason, packets in counts.lost.items():
             by_reason[reason] = by_reason.get(reason, 0) + packets
     by_switch = {
-        switch.name: sum(counts.dropped.values()) for switch, counts in outcome.switches.items()
+        switch.name: sum(counts.lost.values()) for switch, counts in outcome.switches.items()
     }
     discards = sum(counters.get(seen.HOST_DISCARDS, 0) for counters in outcome.endpoints.values())
     if discards:
@@ -447,7 +450,7 @@ def _total(outcome: Outcome, name: str) -> int:
 
 def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
     total = partial(_total, outcome)
-    dropped = sum(sum(counts.dropped.values()) for counts in outcome.switches.values())
+    dropped = sum(sum(counts.lost.values()) for counts in outcome.switches.values())
     # Some may still be under way at the end; those were not dropped.
     lost_acks = min(dropped, total("tx_acks") - total("rx_acks") - total("rx_refused"))
     return Roce(
@@ -461,6 +464,21 @@ def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
         out_of_order_packets=total("out_of_sequence"),
         qp_errors=total("qp_errors"),
         lost_acks=max(0, lost_acks) if acks_may_be_lost(scenario) else None,
+    )
+
+
+def _inc(outcome: Outcome) -> InNetwork:
+    total = partial(_total, outcome)
+    return InNetwork(
+        parts=total("tx_parts"),
+        parts_again=total("tx_parts_again"),
+        results=total("rx_results"),
+        results_twice=total("rx_results_twice"),
+        wrong_results=total("rx_wrong_results"),
+        refused_parts=total("rx_parts_refused"),
+        added_by_switches=sum(
+            counts.dropped.get(IN_SUM, 0) for counts in outcome.switches.values()
+        ),
     )
 
 

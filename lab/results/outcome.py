@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from controller.tables import IN_SUM
 from lab.results.telemetry import Tally
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import Scenario
@@ -149,6 +150,11 @@ class SwitchCounts:
     def port(self, number: int) -> PortCounts:
         """A port's counts; one that saw nothing may be missing."""
         return self.ports.get(number, IDLE)
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """The same without what only seems so: parts of collectives that were added up."""
+        return {reason: packets for reason, packets in self.dropped.items() if reason != IN_SUM}
 
     def plus(self, other: SwitchCounts | None) -> SwitchCounts:
         """Both together."""

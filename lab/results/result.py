@@ -162,6 +162,18 @@ class Roce(Part):
     lost_acks: int | None = None  # in a class that may lose what its data's class may not
 
 
+class InNetwork(Part):
+    """Collectives that switches carried out, by packets of hosts and switches."""
+
+    parts: int  # sent by hosts,
+    parts_again: int  # of these, because their results were not heard of
+    results: int  # taken in by hosts,
+    results_twice: int  # and had before
+    wrong_results: int  # that are not what the parts add up to
+    refused_parts: int  # that came back from switches that know nothing of their job
+    added_by_switches: int  # parts, each switch's of its children
+
+
 class LinkUse(Part):
     """One direction of a link: what the far end's switch received, or a host was sent."""
 
@@ -311,6 +323,7 @@ class Result(Part):
     llr: Llr | None = None  # where links try again
     trim: Trim | None = None  # where switches were to trim
     roce: Roce
+    inc: InNetwork | None = None
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     by_hand: tuple[Hand, ...] | None = None  # what somebody did to it who watched

@@ -11,7 +11,7 @@ from lab.results.cautions import cautions
 from lab.results.cluster import ClusterResult
 from lab.results.inference import InferenceResult
 from lab.results.part import Percentiles
-from lab.results.result import LinkUse, Result
+from lab.results.result import InNetwork, LinkUse, Result
 from lab.scenario.model import Scenario, remarks
 from params.quantity import duration, size
 from topologies import Fabric, Node, NodeKind
@@ -84,6 +84,7 @@ def _summary(result: Result) -> str:
         f"{roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
         f"{roce.out_of_order_packets:,} out of order, {roce.retransmitted_packets:,} sent again"
     ]
+    lines[:] = [*(lines if flows.count else ()), *_in_network(result.inc)] or lines
     if result.ended:
         lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
     if flows.fct_ns:
@@ -127,6 +128,17 @@ def _summary(result: Result) -> str:
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)
+
+
+def _in_network(inc: InNetwork | None) -> Iterator[str]:
+    """What switches added up."""
+    if inc is None:
+        return
+    wrong = f"[red]{inc.wrong_results:,} of them wrong[/]" if inc.wrong_results else "all right"
+    yield (
+        f"In the network: {inc.parts:,} parts of hosts, {inc.parts_again:,} sent again; "
+        f"{inc.added_by_switches:,} packets went into sums; {inc.results:,} results, {wrong}"
+    )
 
 
 def _inference(served: InferenceResult | None) -> Iterator[str]:

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from controller.tables import queue_index
+from controller.tables import DROP_REASONS, IN_SUM, queue_index
 from lab.results.counts import QUEUE_GATE, Reading, Wanted
 from lab.results.outcome import Gist, Note, PauseNote, Stock, SwitchCounts, Traffic
 from params.classes import PRIORITIES
@@ -81,7 +81,8 @@ class _Line:
     @property
     def dropped(self) -> int:
         """Packets that the program dropped."""
-        return sum(traffic.packets for traffic in self.cells.counters["dropped"].values())
+        reasons = self.cells.counters["dropped"].items()
+        return sum(traffic.packets for at, traffic in reasons if DROP_REASONS[at] != IN_SUM)
 
 
 @dataclass

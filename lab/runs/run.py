@@ -183,7 +183,8 @@ def _leave_out_what_ships(options: RunOptions) -> None:
 def with_messages(experiment: Experiment) -> Experiment:
     """The same; a run of nothing would only seem to have gone well."""
     schedule = experiment.schedule
-    if all(src == dst for src, dst in zip(schedule.src, schedule.dst, strict=True)):
+    is_idle = all(src == dst for src, dst in zip(schedule.src, schedule.dst, strict=True))
+    if is_idle and not experiment.settings.groups:
         raise RunError(
             f"the traffic of '{experiment.scenario.name}' comes to 0 messages: there is no run",
             "Look at its traffic section, and at the file that it names.",

@@ -17,6 +17,7 @@ from controller.segments import Path
 from controller.settings import SettingsError
 from controller.tables import SwitchSite
 from lab.errors import ScenarioError
+from lab.scenario.inc import InNetwork
 from lab.scenario.model import Scenario, explained
 from lab.scenario.traffic import make_workload
 from lab.scenario.translate import (
@@ -128,12 +129,19 @@ class Experiment:
                 settings.dscp_of(CONTROL_PRIORITY)
         except SettingsError as error:
             raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
+        in_network = InNetwork.of(workload.schedule, fabric, scenario.inc)
+        settings = replace(settings, groups=in_network.groups)
         return cls(scenario, slowed(fabric, settings, shares), settings, workload)
 
     @property
     def schedule(self) -> Schedule:
         """All that is sent, and what waits for what."""
         return self.workload.schedule
+
+    @property
+    def program_parts(self) -> tuple[str, ...]:
+        """What the fabric program has to have that it has not by itself, as its sources call it."""
+        return ("INC",) if self.settings.groups else ()
 
     def cable(self, link: Link) -> LinkSpec:
         """What a link is made of."""
@@ -142,6 +150,11 @@ class Experiment:
     def port_cable(self, switch: Node, port: int) -> LinkSpec:
         """What hangs at a switch's port."""
         return SwitchSite(self.fabric, switch, self.settings).link(port)
+
+    @cached_property
+    def in_network(self) -> InNetwork:
+        """The collectives that switches carry out."""
+        return InNetwork.of(self.schedule, self.fabric, self.scenario.inc)
 
     @cached_property
     def host_links(self) -> dict[Node, Link]:
@@ -182,8 +195,12 @@ class Experiment:
     def least_ns(self) -> int:
         """How long it takes at least: whoever sends or receives most has but one link."""
         sent, received = self.schedule.sent_bytes(), self.schedule.received_bytes()
+        summed_up = self.in_network.bytes
         return max(
-            max(sent[rank], received[rank]) * 8 * 10**9 // self.host_bps(host)
+            (max(sent[rank], received[rank]) + summed_up.get(rank, 0))
+            * 8
+            * 10**9
+            // self.host_bps(host)
             for rank, host in enumerate(self.fabric.hosts)
         )
 
@@ -269,7 +286,11 @@ class Experiment:
         edges = sum(len(part.after) for part in parts)
         yield config.line(len(self._pairs.of_rank[rank]), len(parts), edges)
         yield from self._pair_lines(rank)
+        yield from self.in_network.job_lines(rank, self.settings.dscp_of, self.round_trip_ns)
         for part in parts:
+            if part.kind == "network":
+                yield self.in_network.line(part)
+                continue
             yield transfer_line(
                 _KINDS[part.kind], part.id, self._end(part), part.size, part.delay_ns
             )

@@ -29,6 +29,7 @@ from params.access import Rule
 from params.buffer import Buffer
 from params.classes import Classes
 from params.csig import Csig
+from params.inc import Inc
 from params.link import LinkLevel, Replay
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
@@ -282,6 +283,8 @@ class Scenario(Section):
     """In-band network telemetry (INT)."""
     csig: Csig = Csig()
     """Congestion signalling (CSIG)."""
+    inc: Inc = Inc()
+    """Collectives in the network (INC)."""
     measures: MeasureSettings = MeasureSettings()
     """What is kept of a run: time series, messages, telemetry, captures."""
     faults: tuple[Fault, ...] = ()

@@ -24,6 +24,7 @@ from traffic.collectives.errors import (
 )
 from traffic.collectives.groups import ParallelGroups, check_partition
 from traffic.collectives.local import LocalTransfer, local_part
+from traffic.collectives.network import IN_NETWORK, chunks_of
 from traffic.collectives.paths import Paths
 from traffic.collectives.schedule import (
     Activity,
@@ -46,6 +47,7 @@ from traffic.collectives.wording import complaint
 
 __all__ = [
     "ALGORITHMS",
+    "IN_NETWORK",
     "NEVER",
     "Activity",
     "AlgorithmError",
@@ -73,6 +75,7 @@ __all__ = [
     "add_collective",
     "channel_room",
     "check_partition",
+    "chunks_of",
     "collective",
     "complaint",
     "local_part",

@@ -12,6 +12,7 @@ from traffic.collectives import (
     exchange,
     halving,
     hierarchical,
+    network,
     ring,
     tree,
 )
@@ -31,6 +32,8 @@ class Algorithm:
     bound: Callable[[Collective, float, float], float]
 
 
+_IN_NETWORK = Algorithm(network.layout, network.in_network, bounds.in_network)
+
 # The first algorithm of an operation is its default.
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "all-reduce": {
@@ -38,14 +41,17 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "double-binary-tree": Algorithm(tree.layout, tree.all_reduce, bounds.double_binary_tree),
         "halving-doubling": Algorithm(ring.layout, halving.all_reduce, bounds.halving_all_reduce),
         "hierarchical": Algorithm(ring.layout, hierarchical.all_reduce, bounds.hierarchical),
+        network.IN_NETWORK: _IN_NETWORK,
     },
     "reduce-scatter": {
         "ring": Algorithm(ring.layout, ring.reduce_scatter, bounds.ring_pass),
         "halving": Algorithm(ring.layout, halving.reduce_scatter, bounds.halving_pass),
+        network.IN_NETWORK: _IN_NETWORK,
     },
     "all-gather": {
         "ring": Algorithm(ring.layout, ring.all_gather, bounds.ring_pass),
         "doubling": Algorithm(ring.layout, halving.all_gather, bounds.halving_pass),
+        network.IN_NETWORK: _IN_NETWORK,
     },
     "all-to-all": {
         "pairwise": Algorithm(exchange.layout, exchange.pairwise, bounds.ring_pass),
@@ -56,9 +62,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "binomial": Algorithm(
             broadcast.binomial_layout, broadcast.binomial, bounds.binomial_broadcast
         ),
+        network.IN_NETWORK: _IN_NETWORK,
     },
     "barrier": {
-        "dissemination": Algorithm(barrier.layout, barrier.dissemination, bounds.dissemination)
+        "dissemination": Algorithm(barrier.layout, barrier.dissemination, bounds.dissemination),
+        network.IN_NETWORK: _IN_NETWORK,
     },
 }
 

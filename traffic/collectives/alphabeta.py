@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from traffic.collectives.errors import ScheduleError, SizeError
-from traffic.collectives.schedule import Schedule
+from traffic.collectives.schedule import Mode, Schedule
 from traffic.collectives.timeline import NEVER, Timeline
 
 _READY, _HEAD, _END = range(3)
@@ -59,6 +59,7 @@ class _Run:
         self._missing, self._waiters_at, self._waiters = _waiters(schedule)
         self._events: list[tuple[int, int, int, int]] = []
         self._sequence = 0
+        self._waiting: dict[int, list[int]] = {}  # by activity: what switches are to carry out
 
     def finish(self) -> Timeline:
         """Run until nothing is left to happen."""
@@ -87,12 +88,28 @@ class _Run:
         """All that a transfer waits for has ended."""
         schedule = self._schedule
         then = now + schedule.delay_ns[number] * 1000
-        if schedule.src[number] == schedule.dst[number]:
+        if schedule.mode[number] == Mode.NETWORK:
+            self._start_ns[number] = _nanoseconds(then)
+            self._meet(then, number)
+        elif schedule.src[number] == schedule.dst[number]:
             self._start_ns[number] = _nanoseconds(now)
             self._at(then, _END, number)
         else:
             self._start_ns[number] = _nanoseconds(then)
             self._at(then, _READY, number)
+
+    def _meet(self, now: int, number: int) -> None:
+        """Of what switches carry out the last who begins lets all of it end, at once for all."""
+        activity = self._schedule.activity[number]
+        what = self._schedule.activities[activity].collective
+        assert what is not None
+        waiting = self._waiting.setdefault(activity, [])
+        waiting.append(number)
+        if len(waiting) == what.size:
+            slowest = max(self._ps_per_byte[rank] for rank in what.ranks)
+            then = now + 2 * self._alpha_ps + round(what.bytes * slowest)
+            for each in self._waiting.pop(activity):
+                self._at(then, _END, each)
 
     def _post(self, now: int, number: int) -> None:
         src = self._schedule.src[number]

@@ -96,6 +96,11 @@ def dissemination(what: Collective, alpha: float, beta: float) -> float:
     return (what.size - 1).bit_length() * (alpha + BARRIER_BYTES * beta)
 
 
+def in_network(what: Collective, alpha: float, beta: float) -> float:
+    """Up the tree, and down again: every byte once each way."""
+    return 2 * alpha + what.bytes * beta
+
+
 def _in_rounds(what: Collective, stages: list[Rounds], alpha: float, beta: float) -> float:
     channels = what.channels
     total, hidden = 0.0, 0.0

@@ -29,6 +29,12 @@ class Draft:
         """How many members there are."""
         return self.collective.size
 
+    def network(self, member: int) -> int:
+        """Let switches do a member's part; the transfer's id."""
+        gate = self.gates[member] if self.gates is not None else ()
+        rank = self.collective.ranks[member]
+        return self.builder.network(rank, activity=self.activity, after=gate)
+
     def send(
         self,
         src: int,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from traffic.collectives.schedule import Schedule
+from traffic.collectives.schedule import Mode, Schedule
 
 
 class LocalTransfer(NamedTuple):
     """A transfer as one of its ends sees it; the id is the same at both."""
 
     id: int
-    kind: Literal["send", "receive", "work"]
+    kind: Literal["send", "receive", "work", "network"]
     peer: int  # the rank itself, for work
     channel: int
     size: int
@@ -31,9 +31,12 @@ def local_part(schedule: Schedule, rank: int) -> Iterator[LocalTransfer]:
     for number in sorted({*schedule.starts(rank), *schedule.arrivals(rank)}):
         src, dst = schedule.src[number], schedule.dst[number]
         receives = src != rank
+        work: Literal["work", "network"] = (
+            "network" if schedule.mode[number] == Mode.NETWORK else "work"
+        )
         yield LocalTransfer(
             number,
-            "receive" if receives else "work" if src == dst else "send",
+            "receive" if receives else work if src == dst else "send",
             src if receives else dst,
             schedule.channel[number],
             schedule.size[number],

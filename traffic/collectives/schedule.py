@@ -9,7 +9,8 @@ share no memory, and `Schedule.check` proves both:
 - *forward*: it waits only for transfers with smaller ids, so a schedule cannot be a circle.
 
 A transfer from a rank to itself is *work*: it carries nothing, and ends ``delay_ns`` after what it
-waits for has. Compute is work; so is a bare meeting point of several completions.
+waits for has. Compute is work; so is a bare meeting point of several completions. And so is a
+rank's part in a collective that the network carries out (`Mode.NETWORK`): it ends with the result.
 
 Transfers of one (src, dst, channel) share a queue pair and are posted in the order they become
 ready, ids breaking ties. A million transfers are common (an all-to-all among 1,024 ranks), so
@@ -56,6 +57,7 @@ class Mode(IntEnum):
     OPAQUE = 0  # bytes without a meaning here
     COPY = 1
     REDUCE = 2
+    NETWORK = 3  # work: switches do it
 
 
 class Transfer(NamedTuple):
@@ -312,6 +314,10 @@ class ScheduleBuilder:
     ) -> int:
         """Add local work, such as compute; its id."""
         return self._append(after, rank, rank, 0, 0, duration_ns, activity, 0, 0, Mode.OPAQUE)
+
+    def network(self, rank: int, *, activity: int, after: Sequence[int] = ()) -> int:
+        """Add a rank's part in what switches carry out; its id."""
+        return self._append(after, rank, rank, 0, 0, 0, activity, 0, 0, Mode.NETWORK)
 
     def _append(self, after: Sequence[int], *values: int) -> int:
         if len(self._src) >= MAX_TRANSFERS:

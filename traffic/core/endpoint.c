@@ -163,6 +163,7 @@ void ep_free(struct ep *ep)
             free(ep->uet[i].lists);
         }
     }
+    inc_free(ep);
     rx_buffer_free(&ep->rx_buffer);
     for (struct common *next, *each = ep->commons; each; each = next) {
         next = each->next;
@@ -515,6 +516,8 @@ static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
     stored -= tag;
     if (stored < bth_at(ep) || be16_load(frame + WIRE_TYPE_AT) != ours)
         ep->counters.rx_other++;
+    else if (ep->jobs && inc_is(ep, frame, stored))
+        inc_take(ep, frame, stored, now);
     else if (!ep->uet)
         receive_roce(ep, frame, tag, stored, now);
     else if (is_uet(ep, frame))

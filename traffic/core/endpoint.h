@@ -41,6 +41,7 @@
 #include "cc/cc.h"
 #include "credit.h"
 #include "entropy.h"
+#include "inc.h"
 #include "rx_buffer.h"
 #include "units.h"
 #include "wire.h"
@@ -190,6 +191,9 @@ struct ep_port {
     void (*event)(void *ctx, const struct ep_event *event);
     /* The message of an id that is expected, done or not; NULL if there is none. */
     struct ep_message *(*expected)(void *ctx, uint32_t id);
+    /* The INC_LANES numbers of a part, and what became of them: false if they are wrong. May be NULL. */
+    void (*give)(void *ctx, const struct inc_message *message, uint32_t chunk, uint32_t *numbers);
+    bool (*get)(void *ctx, const struct inc_message *message, uint32_t chunk, const uint32_t *numbers);
 };
 
 /* The counters of the adapter, after what mlx5 and its like publish. */
@@ -240,6 +244,12 @@ struct ep_port {
     X(credit_waits, "times at which a class waited for credits")                           \
     X(credit_waited_ns, "how long classes waited for credits, added up")                   \
     X(rx_pause_transitions, "priorities that went from sending to paused")                \
+    X(tx_parts, "parts of collectives in the network sent, again and again")               \
+    X(tx_parts_again, "those that had gone before")                                        \
+    X(rx_results, "their results received")                                                \
+    X(rx_results_twice, "those that had come before, or nobody waits for")                 \
+    X(rx_wrong_results, "those that hold something else than the parts add up to")         \
+    X(rx_parts_refused, "parts that came back, because a switch knows nothing of the job") \
     X(messages_sent, "messages acknowledged whole")                                       \
     X(messages_received, "messages received whole")
 

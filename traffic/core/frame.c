@@ -14,7 +14,7 @@ static void stamp_bth(uint8_t *bth, const struct qp *qp, uint8_t opcode, uint32_
     be24_store(bth + 9, (uint32_t)seq & PSN_MASK);
 }
 
-static void close_ipv4(uint8_t *ip, uint32_t length)
+void close_ipv4(uint8_t *ip, uint32_t length)
 {
     uint32_t sum = 0;
     be16_store(ip + 2, (uint16_t)length);

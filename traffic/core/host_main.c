@@ -413,11 +413,11 @@ static bool open_lanes(struct host *host)
     for (unsigned port = 0; port < host->ports; port++)
         if (!open_lane(host, &host->lanes[port]))
             return false;
-    uint16_t ports[] = {ROCE_PORT, UET_PORT, config->int_port};
+    uint16_t ports[] = {ROCE_PORT, UET_PORT, INC_PORT, config->int_port};
     bool own = true;
     for (size_t i = 0; i < sizeof ports / sizeof *ports; i++)
         own = own && own_port(config->ip, ports[i]);
-    return own || refuse(host, "the UDP ports of RoCE or UET are taken: %s", strerror(errno));
+    return own || refuse(host, "the UDP ports of RoCE, UET or collectives are taken: %s", strerror(errno));
 }
 
 /* The interfaces' names, a comma between two. */

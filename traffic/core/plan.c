@@ -48,7 +48,10 @@ static void start(struct plan *plan, uint32_t index, ns_t now)
     transfer->start = now;
     if (plan->port.began)
         plan->port.began(plan->port.ctx, transfer);
-    ep_post(plan->ep, &transfer->message, now);
+    if (transfer->kind == TRANSFER_COLLECTIVE)
+        inc_post(plan->ep, &transfer->collective, now);
+    else
+        ep_post(plan->ep, &transfer->message, now);
 }
 
 /* It waits for no other transfer any more. A computation goes through the heap even if it lasts no
@@ -143,24 +146,33 @@ void plan_free(struct plan *plan)
 
 struct ep *plan_endpoint(struct plan *plan) { return plan->ep; }
 
-const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp,
-                     uint64_t size, ns_t delay)
+static const char *add(struct plan *plan, struct transfer transfer)
 {
     if (plan->transfer_count == plan->transfer_room)
         return "there are more transfers than room was made for";
-    if (size > EP_MESSAGE_MAX || size / ep_get_config(plan->ep)->mtu >= PSN_HALF)
-        return "a message has at most 2^31 bytes and fewer than 2^23 packets";
-    if (!idmap_add(&plan->by_id, id, plan->transfer_count))
+    if (!idmap_add(&plan->by_id, transfer.message.id, plan->transfer_count))
         return "a transfer of that id is there already";
-    struct transfer *transfer = &plan->transfers[plan->transfer_count++];
-    *transfer = (struct transfer){
-        .message = {.id = id, .size = (uint32_t)size, .qp = qp},
-        .kind = kind,
-        .delay = delay,
-        .start = NS_NEVER,
-    };
+    transfer.start = NS_NEVER;
+    plan->transfers[plan->transfer_count++] = transfer;
     plan->open++;
     return NULL;
+}
+
+const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp,
+                     uint64_t size, ns_t delay)
+{
+    if (size > EP_MESSAGE_MAX || size / ep_get_config(plan->ep)->mtu >= PSN_HALF)
+        return "a message has at most 2^31 bytes and fewer than 2^23 packets";
+    struct ep_message message = {.id = id, .size = (uint32_t)size, .qp = qp};
+    return add(plan, (struct transfer){.message = message, .kind = kind, .delay = delay});
+}
+
+const char *plan_add_collective(struct plan *plan, const struct inc_message *collective, ns_t delay)
+{
+    if (collective->size > EP_MESSAGE_MAX || !collective->first)
+        return "a collective has at most 2^31 bytes, and chunks are numbered from 1";
+    return add(plan, (struct transfer){.collective = *collective, .kind = TRANSFER_COLLECTIVE,
+                                       .delay = delay});
 }
 
 const char *plan_after(struct plan *plan, uint32_t id, uint32_t earlier)

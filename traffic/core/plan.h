@@ -16,7 +16,7 @@
 
 #include "endpoint.h"
 
-enum transfer_kind { TRANSFER_SEND, TRANSFER_RECEIVE, TRANSFER_COMPUTE };
+enum transfer_kind { TRANSFER_SEND, TRANSFER_RECEIVE, TRANSFER_COMPUTE, TRANSFER_COLLECTIVE };
 
 enum transfer_state {
     TRANSFER_WAITING, /* for others, for its delay, or for the peer */
@@ -26,7 +26,10 @@ enum transfer_state {
 };
 
 struct transfer {
-    struct ep_message message; /* must be first: the endpoint knows a transfer by it */
+    union { /* must be first: the endpoint knows a transfer by it */
+        struct ep_message message;
+        struct inc_message collective; /* ids and sizes are in the same place */
+    };
     uint32_t waits_for : 28;   /* transfers that have not ended yet */
     uint32_t kind : 2, state : 2;
     uint32_t first_edge; /* who waits for this one: up to the next one's first */
@@ -70,6 +73,7 @@ struct ep *plan_endpoint(struct plan *plan);
 /* These return NULL, or what is wrong, in words. `qp` is NULL for a computation. */
 const char *plan_add(struct plan *plan, enum transfer_kind kind, uint32_t id, struct qp *qp,
                      uint64_t size, ns_t delay);
+const char *plan_add_collective(struct plan *plan, const struct inc_message *collective, ns_t delay);
 const char *plan_after(struct plan *plan, uint32_t id, uint32_t earlier);
 
 /* From now on. Transfers that wait for nothing start at `now` plus their delay. */

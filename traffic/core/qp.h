@@ -226,6 +226,9 @@ struct ep {
     struct ring demands; /* UET: queue pairs that want credit, */
     ps_t grant_at;       /* and when the next of them gets some */
 
+    struct inc_job *jobs; /* whose collectives switches add up; the first is the next to send */
+    bool is_inc_turn;     /* what they send takes turns with messages */
+
     const struct transport *transport;
     const struct uet_format *format; /* UET: how its packets are written */
     struct qp *qps;
@@ -326,6 +329,7 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
 /* Close a frame that goes up to `end`, `behind` bytes of payload left out and the CRC to come; what
  * is summed after IP and UDP begins at `from`. */
 uint32_t frame_close(struct ep *ep, uint8_t *from, uint8_t *end, uint32_t behind, uint32_t *stored);
+void close_ipv4(uint8_t *ip, uint32_t length); /* its length and checksum */
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */
 
@@ -339,6 +343,7 @@ void schedule_alarm(struct ep *ep, struct qp *qp); /* so was that of its patienc
 void note_paused(struct ep *ep, struct lane *lane, uint8_t priority, ns_t took);
 void schedule_pause(struct ep *ep, uint8_t port, const uint8_t *pfc, ns_t now);
 ns_t schedule_all(struct ep *ep, ns_t now); /* send what may be sent; when to do so again */
+bool schedule_is_held(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now);
 ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, uint8_t priority,
                    ps_t ready, ns_t now);
 

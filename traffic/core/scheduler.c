@@ -166,7 +166,7 @@ static bool paused(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now
 }
 
 /* Whether a class may not send now: it is told to wait, or has no credits. */
-static bool held(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
+bool schedule_is_held(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now)
 {
     return paused(ep, port, priority, now) || credit_lacks(&ep->credit, priority);
 }
@@ -313,7 +313,7 @@ static bool send_answer(struct ep *ep, uint8_t priority, ns_t now)
 static bool may_answer(const struct ep *ep, const struct qp *qp, uint8_t priority, ns_t now)
 {
     uint8_t port = ep->transport->answer_port(ep, qp);
-    return ep->lanes[port].free <= ps_of_ns(now) && !held(ep, port, priority, now);
+    return ep->lanes[port].free <= ps_of_ns(now) && !schedule_is_held(ep, port, priority, now);
 }
 
 /* Let the first that may answer be the head. */
@@ -375,7 +375,7 @@ static uint8_t next_ring(struct ep *ep, uint8_t port, ns_t now)
         struct ring *ring = &ep->rings[priority];
         while (ring->head && !ep->transport->can_send(ep, ring->head))
             ring_leave(ep, priority);
-        if (!ring->head || held(ep, port, priority, now))
+        if (!ring->head || schedule_is_held(ep, port, priority, now))
             continue;
         if (ring->head->ports >> port & 1 || bring_forward(ep, ring, port)) {
             ep->turn = (priority + 1) & 7;
@@ -518,7 +518,9 @@ static bool send_one(struct ep *ep, ns_t now)
     uint8_t priority = next_answers(ep, now);
     if (priority != NO_PRIORITY)
         return send_answer(ep, priority, now);
-    return send_some_data(ep, now);
+    if (ep->jobs && inc_can_send(ep, now) && (ep->is_inc_turn = !ep->is_inc_turn))
+        return inc_send(ep, now);
+    return send_some_data(ep, now) || (ep->jobs && inc_can_send(ep, now) && inc_send(ep, now));
 }
 
 /* When what waits in a ring may leave by one of the ports that lead where it goes. */
@@ -569,6 +571,8 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
     at = ns_least(at, rx_buffer_due(&ep->rx_buffer));
     at = ns_least(at, uet_grant_due(ep));
+    if (ep->jobs)
+        at = ns_least(at, inc_due(ep, now));
     if (ep->notices.head) {
         const struct lane *lane = &ep->lanes[first_port(ep->notices.head->ports)];
         ns_t until = lane->paused_until[control];
@@ -596,6 +600,8 @@ ns_t schedule_all(struct ep *ep, ns_t now)
         release_paced(ep, ps_of_ns(now));
         time_out(ep, now);
         ring_alarms(ep, now);
+        if (ep->jobs)
+            inc_time_out(ep, now);
         if (ep->transport->grant)
             ep->transport->grant(ep, now);
     } while (send_one(ep, now));

@@ -8,7 +8,7 @@
 
 enum kind {
     FLAG, DSCP, U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
-    HEX_PLANES, TRANSPORT, ENTROPY
+    HEX_PLANES, HEX_HEADERS, TRANSPORT, ENTROPY, OPERATION
 };
 
 struct key {
@@ -29,9 +29,19 @@ struct transfer_line {
     uint64_t size, delay;
 };
 
+struct collective_line {
+    struct inc_message collective;
+    enum inc_op op;
+    uint32_t job;
+    uint64_t delay;
+};
+
 #define HEAD(name, kind, field) {name, kind, offsetof(struct head, field)}
 #define QP(name, kind, field) {name, kind, offsetof(struct ep_qp_config, field)}
 #define TRANSFER(name, kind, field) {name, kind, offsetof(struct transfer_line, field)}
+
+#define JOB(name, kind, field) {name, kind, offsetof(struct inc_job_config, field)}
+#define COLLECTIVE(name, kind, field) {name, kind, offsetof(struct collective_line, field)}
 
 static const struct key HEAD_KEYS[] = {
     HEAD("qps", U32, qps),
@@ -102,6 +112,29 @@ static const struct key TRANSFER_KEYS[] = {
     TRANSFER("qp", U32, qp),
     TRANSFER("size", U64, size),
     TRANSFER("delay", U64, delay),
+    {0},
+};
+
+static const struct key JOB_KEYS[] = {
+    JOB("number", U16, number),
+    JOB("member", U16, member),
+    JOB("members", U16, members),
+    JOB("priority", U8, priority),
+    JOB("slots", U32, slots),
+    JOB("rto", U64, rto),
+    JOB("tries", U32, tries),
+    JOB("headers", HEX_HEADERS, headers),
+    {0},
+};
+
+static const struct key COLLECTIVE_KEYS[] = {
+    COLLECTIVE("id", U32, collective.id),
+    COLLECTIVE("size", U32, collective.size),
+    COLLECTIVE("first", U32, collective.first),
+    COLLECTIVE("root", U16, collective.root),
+    COLLECTIVE("op", OPERATION, op),
+    COLLECTIVE("job", U32, job),
+    COLLECTIVE("delay", U64, delay),
     {0},
 };
 
@@ -190,6 +223,8 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const CLASSES[] = {"data", "control", "lossless", NULL};
     static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
+    static const char *const OPERATIONS[] = {"all-reduce", "reduce-scatter", "all-gather",
+                                             "broadcast", "barrier", NULL};
     void *place = (char *)record + key->place;
 
     switch (key->kind) {
@@ -213,6 +248,11 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_word(text, TRANSPORTS, place);
     case ENTROPY:
         return assign_word(text, ENTROPIES, place);
+    case OPERATION:
+        return assign_word(text, OPERATIONS, place);
+    case HEX_HEADERS:
+        return (((struct inc_job_config *)record)->header_bytes = hex(text, place,
+                                                                      INC_HEADERS_MOST)) != 0;
     case HEX_DATA:
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;
@@ -284,6 +324,29 @@ static bool read_qp(struct script *script, char **rest)
            fail(script, "queue pair %u: %s", config.number, problem);
 }
 
+static bool read_job(struct script *script, char **rest)
+{
+    struct inc_job_config config = {.priority = 3};
+    const char *problem;
+    if (!read_keys(script, rest, JOB_KEYS, &config, NULL))
+        return false;
+    return ep_add_job(plan_endpoint(script->plan), &config, &problem) ||
+           fail(script, "job %u: %s", config.number, problem);
+}
+
+static bool read_collective(struct script *script, char **rest)
+{
+    struct collective_line line = {0};
+    if (!read_keys(script, rest, COLLECTIVE_KEYS, &line, NULL))
+        return false;
+    line.collective.op = (uint8_t)line.op;
+    line.collective.job = ep_find_job(plan_endpoint(script->plan), line.job);
+    if (!line.collective.job)
+        return fail(script, "collective %u: there is no job %u", line.collective.id, line.job);
+    const char *problem = plan_add_collective(script->plan, &line.collective, line.delay);
+    return !problem || fail(script, "collective %u: %s", line.collective.id, problem);
+}
+
 static bool read_transfer(struct script *script, char **rest, enum transfer_kind kind)
 {
     struct transfer_line line = {0};
@@ -345,6 +408,10 @@ bool script_line(struct script *script, char *line)
         return read_transfer(script, &rest, TRANSFER_RECEIVE);
     if (!strcmp(verb, "compute"))
         return read_transfer(script, &rest, TRANSFER_COMPUTE);
+    if (!strcmp(verb, "job"))
+        return read_job(script, &rest);
+    if (!strcmp(verb, "collective"))
+        return read_collective(script, &rest);
     if (!strcmp(verb, "after"))
         return read_after(script, &rest);
     return fail(script, "there is no line '%.60s'", verb);
@@ -383,7 +450,7 @@ static void report_stand(const struct transfer *transfer, FILE *file, ns_t now)
     struct qp_state state;
     const struct qp *qp = transfer->message.qp;
     bool sends = transfer->kind == TRANSFER_SEND;
-    if (transfer->state == TRANSFER_DONE || transfer->kind == TRANSFER_COMPUTE ||
+    if (transfer->state == TRANSFER_DONE || transfer->kind >= TRANSFER_COMPUTE ||
         (sends && transfer->state == TRANSFER_WAITING))
         return;
     qp_state(qp, now, &state);
@@ -399,7 +466,7 @@ static void report_stand(const struct transfer *transfer, FILE *file, ns_t now)
 
 void script_report(struct plan *plan, FILE *file, ns_t now)
 {
-    static const char *const KINDS[] = {"send", "receive", "compute"};
+    static const char *const KINDS[] = {"send", "receive", "compute", "collective"};
     static const char *const STATES[] = {"waiting", "started", "done", "failed"};
     const struct ep_counters *counters = ep_counters(plan_endpoint(plan), now);
     uint32_t count;

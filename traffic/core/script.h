@@ -7,6 +7,8 @@
  *   send id=1 qp=17 size=1048576 [delay=NS]
  *   receive id=2 qp=17 size=1048576
  *   compute id=3 delay=1000
+ *   job number=1 member=0 members=8 slots=64 rto=NS headers=HEX        of collectives in the network
+ *   collective id=4 job=1 op=all-reduce first=1 size=1048576 [root=0 delay=NS]
  *   after 1 2        1 starts when 2 has ended
  *
  * The endpoint comes first, and says how many of the others there will be at most; queue pairs

@@ -42,7 +42,7 @@ def _unbelieved(run: KeptRun) -> str:
 
 def _not_sent(run: KeptRun) -> str:
     """At a prompt that was left before the hosts were let send."""
-    is_idle = not run.result.flows.count
+    is_idle = not run.result.flows.count and run.result.inc is None
     return "The hosts sent nothing: here is what was done and seen meanwhile." if is_idle else ""
 
 

@@ -66,12 +66,13 @@ def bring_up(
     kind = KINDS[options.switch]
     dilation, hurries = _chosen_dilation(experiment, kind, stages, options)
     with stages("Compiling the fabric program"):
-        built = kind.build_program(options.out, source_in(options.p4), stages.still_waiting)
+        built = kind.build_program(
+            *(options.out, source_in(options.p4), stages.still_waiting, experiment.program_parts)
+        )
         is_scapy = experiment.scenario.transport.endpoint == "scapy"
         hosts_program = SCAPY_PROGRAM if is_scapy else endpoint_program()
     with ExitStack() as stack:
-        certificates = stack.enter_context(made()) if options.tls else None
-        control = None
+        control, certificates = None, stack.enter_context(made()) if options.tls else None
         if is_bgp:
             still = stages.still_waiting
             control = ControlPlane(
@@ -113,9 +114,8 @@ def bring_up(
         nics = Nics(experiment, emulation, dilation)
         stack.callback(nics.unplug)
         hands, keeps = Hands(emulation, nics), options.reports is not None
-        yield EmulatedFabric(
-            experiment, emulation, hosts_program, stages, hands, keeps, hurries=hurries
-        )
+        fabric_up = experiment, emulation, hosts_program, stages, hands, keeps
+        yield EmulatedFabric(*fabric_up, hurries=hurries)
 
 
 def _setting(

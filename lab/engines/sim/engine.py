@@ -158,7 +158,7 @@ def _build(
 ) -> tuple[SimulatedSwitches, Simulation]:
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
-        built = program.build(out, source, soon=soon)
+        built = program.build(out, source, experiment.program_parts, soon=soon)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
             SimulatedSwitches(

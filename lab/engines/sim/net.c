@@ -14,6 +14,7 @@
 #define WAKES 1         /* then whoever waited for the time goes on */
 
 #define DATA_QUEUES 0x3Fu /* all but control and pause frames */
+#define IN_SUM 32u           /* no drop, though counted as one (p4src/types.p4) */
 #define PAUSE_CLASS_ENABLE 16 /* in a frame of priority flow control: the opcode is before it, */
 #define PAUSE_TIMES 18        /* and behind it a time for each class */
 #define MOST_PAUSES 20000u
@@ -538,7 +539,8 @@ static uint64_t dropped_packets(const struct sw *sw, uint32_t counter)
 {
     uint64_t packets = 0;
     for (uint64_t reason = 0; reason < sw->program->counters[counter].size; reason++)
-        packets += sw->state.counters[counter][reason].packets;
+        if (reason != IN_SUM)
+            packets += sw->state.counters[counter][reason].packets;
     return packets;
 }
 

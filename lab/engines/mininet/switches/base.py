@@ -84,8 +84,10 @@ class Switches(ABC):
 
     @staticmethod
     @abstractmethod
-    def build_program(out: Path, source: Path, still: Still) -> BuiltProgram:
-        """The fabric program as these switches want it."""
+    def build_program(
+        out: Path, source: Path, still: Still, parts: tuple[str, ...]
+    ) -> BuiltProgram:
+        """The fabric program as these switches want it, with parts that it may have."""
 
     @classmethod
     def told(cls, settings: Settings, dilation: int) -> Settings:

@@ -72,9 +72,11 @@ class Bmv2Switches(Switches):
     REAL_TICK_NS = 1000
 
     @staticmethod
-    def build_program(out: Path, source: Path, still: Still) -> BuiltProgram:
+    def build_program(
+        out: Path, source: Path, still: Still, parts: tuple[str, ...]
+    ) -> BuiltProgram:
         """Compiled with parking."""
-        return program.build_for_bmv2(out, source, still)
+        return program.build_for_bmv2(out, source, still, parts)
 
     @classmethod
     def told(cls, settings: Settings, dilation: int) -> Settings:

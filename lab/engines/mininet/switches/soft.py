@@ -28,9 +28,11 @@ class SoftSwitches(Switches):
     HURRIED_PACKETS_PER_S = 20_000
 
     @staticmethod
-    def build_program(out: Path, source: Path, _still: Still) -> BuiltProgram:
+    def build_program(
+        out: Path, source: Path, _still: Still, parts: tuple[str, ...]
+    ) -> BuiltProgram:
         """Compiled, and built as native code."""
-        return program.build(out, source)
+        return program.build(out, source, parts)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
