@@ -29,7 +29,7 @@ class Inc(Section):
     a power of two each, so some may stay unused."""
     rto_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
     """How long after a part its result counts as lost; without it sixteen round trips."""
-    tries: int = Field(default=6, ge=1, le=60)
+    tries: int = Field(default=4, ge=1, le=60)
     """How often in a row no result at all comes, each time after twice as long, before hosts give
     up the tree."""
 

@@ -53,7 +53,7 @@ from lab.scenario.model import Scenario
 from lab.scenario.translate import acks_may_be_lost
 from params.link import Replay
 from topologies import Link, Node, NodeKind
-from traffic.collectives import NEVER
+from traffic.collectives import NEVER, Mode
 from traffic.endpoint import counted_at
 from traffic.measures import JobMeasure, Measures
 
@@ -111,7 +111,7 @@ def assemble(
         llr=_llr(experiment, outcome) if experiment.settings.link.llr is not Replay.NONE else None,
         trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
         roce=_roce(outcome, experiment.scenario),
-        inc=_inc(outcome) if experiment.settings.groups else None,
+        inc=_inc(experiment, outcome) if experiment.settings.groups else None,
         telemetry=_telemetry(outcome),
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
@@ -467,15 +467,20 @@ def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
     )
 
 
-def _inc(outcome: Outcome) -> InNetwork:
-    total = partial(_total, outcome)
+def _inc(experiment: Experiment, outcome: Outcome) -> InNetwork:
+    total, ends = partial(_total, outcome), outcome.timeline.end_ns
+    modes = experiment.schedule.mode
     return InNetwork(
+        without_result=sum(
+            mode == Mode.NETWORK and end == NEVER for mode, end in zip(modes, ends, strict=True)
+        ),
         parts=total("tx_parts"),
         parts_again=total("tx_parts_again"),
         results=total("rx_results"),
         results_twice=total("rx_results_twice"),
         wrong_results=total("rx_wrong_results"),
         refused_parts=total("rx_parts_refused"),
+        added_by_hosts=total("rx_parts"),
         added_by_switches=sum(
             counts.dropped.get(IN_SUM, 0) for counts in outcome.switches.values()
         ),

@@ -165,6 +165,7 @@ class Roce(Part):
 class InNetwork(Part):
     """Collectives that switches carried out, by packets of hosts and switches."""
 
+    without_result: int  # hosts' parts in collectives that came to nothing
     parts: int  # sent by hosts,
     parts_again: int  # of these, because their results were not heard of
     results: int  # taken in by hosts,
@@ -172,6 +173,7 @@ class InNetwork(Part):
     wrong_results: int  # that are not what the parts add up to
     refused_parts: int  # that came back from switches that know nothing of their job
     added_by_switches: int  # parts, each switch's of its children
+    added_by_hosts: int  # parts that came to a job's first host instead
 
 
 class LinkUse(Part):

@@ -84,7 +84,7 @@ def _summary(result: Result) -> str:
         f"{roce.data_packets:,} packets, {roce.data_bytes:,} bytes, "
         f"{roce.out_of_order_packets:,} out of order, {roce.retransmitted_packets:,} sent again"
     ]
-    lines[:] = [*(lines if flows.count else ()), *_in_network(result.inc)] or lines
+    lines = [*(lines if flows.count else ()), *_in_network(result.inc)] or lines
     if result.ended:
         lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
     if flows.fct_ns:
@@ -139,6 +139,10 @@ def _in_network(inc: InNetwork | None) -> Iterator[str]:
         f"In the network: {inc.parts:,} parts of hosts, {inc.parts_again:,} sent again; "
         f"{inc.added_by_switches:,} packets went into sums; {inc.results:,} results, {wrong}"
     )
+    if inc.added_by_hosts:
+        yield f"[yellow]Without a tree[/] hosts added up {inc.added_by_hosts:,} parts of others"
+    if inc.without_result:
+        yield f"[red]{inc.without_result:,} hosts' collectives came to nothing[/]"
 
 
 def _inference(served: InferenceResult | None) -> Iterator[str]:

@@ -84,14 +84,20 @@ class InNetwork:
         for group, priority in zip(self.groups, self.priorities, strict=True):
             if host.name not in group.members:
                 continue
-            tos = dscp_of(priority) << 2 | ECN_CAPABLE
-            ends, source = macs + address + address, _SOURCE_PORTS + group.number
-            headers = datagram_headers(ends, source, INC_PORT, tos)
+            tos, source = dscp_of(priority) << 2 | ECN_CAPABLE, _SOURCE_PORTS + group.number
+            headers = datagram_headers(macs + address + address, source, INC_PORT, tos)
+            own = group.members.index(host.name)
             yield (
-                f"job number={group.number} member={group.members.index(host.name)} "
+                f"job number={group.number} member={own} "
                 f"members={len(group.members)} priority={priority} slots={group.slots} "
                 f"rto={rto_ns} tries={self.told.tries} headers={headers.hex()}"
             )
+            for number, name in enumerate(group.members):
+                if name != host.name and 0 in (own, number):
+                    peer = self.fabric.node(name)
+                    there = self.fabric.address(peer, self.fabric.leaf_of(peer)).packed
+                    headers = datagram_headers(macs + address + there, source, INC_PORT, tos)
+                    yield f"peer job={group.number} member={number} headers={headers.hex()}"
 
     def line(self, part: LocalTransfer) -> str:
         """A rank's part in one, likewise."""

@@ -249,6 +249,7 @@ struct ep_port {
     X(rx_results, "their results received")                                                \
     X(rx_results_twice, "those that had come before, or nobody waits for")                 \
     X(rx_wrong_results, "those that hold something else than the parts add up to")         \
+    X(rx_parts, "parts that were to be added up here, where there is no tree")             \
     X(rx_parts_refused, "parts that came back, because a switch knows nothing of the job") \
     X(messages_sent, "messages acknowledged whole")                                       \
     X(messages_received, "messages received whole")

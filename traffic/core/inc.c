@@ -27,15 +27,38 @@ struct cell {
     uint32_t before, after; /* in the list */
 };
 
+/* At the first member: a sum of parts that came without a tree. */
+struct sum {
+    uint32_t chunk, heard; /* from how many */
+    bool has_data, asked;
+    ns_t asked_at;
+    uint32_t numbers[INC_LANES];
+};
+
+/* What the first member has to say. */
+struct word {
+    uint32_t chunk;
+    uint16_t member;
+    uint8_t kind;
+};
+
 struct inc_job {
     struct inc_job_config config;
+    bool is_broken; /* its tree is given up, */
+    bool is_over;   /* and so is all */
+    uint8_t (*peers)[INC_HEADERS_MOST]; /* by member; NULL: nobody was told of */
+    struct sum *sums;                   /* by cell; NULL: none was needed yet */
+    uint8_t *heard;                     /* by cell and member, a bit each */
+    struct word *words;                 /* a ring */
+    uint32_t first_word, n_words;
     struct inc_job *next;
-    struct inc_message *head, *tail; /* those posted that are not done */
+    struct inc_message *head, *tail; /* those posted whose parts may be asked for */
     struct cell *cells;
     uint32_t mask, first, last; /* of cells; of the list */
     uint32_t again;             /* a chunk that is to be sent again, or 0 */
     uint32_t overtakers;        /* results that came, of parts sent after the list's first */
-    uint32_t silent;            /* times in a row that nothing came */
+    uint32_t silent;            /* times in a row that nothing came, */
+    ns_t quiet_until;           /* and until when nothing is sent again for that */
 };
 
 static uint32_t upwards(uint64_t a, uint32_t b) { return (uint32_t)((a + b - 1) / b); }
@@ -103,8 +126,27 @@ void inc_free(struct ep *ep)
     for (struct inc_job *next, *job = ep->jobs; job; job = next) {
         next = job->next;
         free(job->cells);
+        free(job->peers);
+        free(job->sums);
+        free(job->heard);
+        free(job->words);
         free(job);
     }
+}
+
+const char *ep_add_peer(struct ep *ep, const struct inc_peer_config *config)
+{
+    struct inc_job *job = ep_find_job(ep, config->job);
+    if (!job)
+        return "there is no such job";
+    if (config->member >= job->config.members || config->header_bytes != job->config.header_bytes)
+        return "a peer is a member, and its headers are as long as the job's";
+    if (!job->peers)
+        job->peers = calloc(job->config.members, sizeof *job->peers);
+    if (!job->peers)
+        return "memory is short";
+    memcpy(job->peers[config->member], config->headers, config->header_bytes);
+    return NULL;
 }
 
 /* --- what is in chunks ------------------------------------------------------------------------------- */
@@ -208,12 +250,16 @@ static void join(struct inc_job *job, struct cell *cell, ns_t now)
     job->last = at;
 }
 
+static uint32_t doublings(uint32_t times) { return times < MOST_DOUBLINGS ? times : MOST_DOUBLINGS; }
+
 static ns_t due(const struct inc_job *job)
 {
-    uint32_t times = job->silent < MOST_DOUBLINGS ? job->silent : MOST_DOUBLINGS;
-    if (job->first == NONE || job->again)
+    if (job->first == NONE || job->again || job->is_over)
         return NS_NEVER;
-    return job->cells[job->first].sent_at + (job->config.rto << times);
+    if (!job->cells[job->first].sent_at) /* it has not gone the other way yet */
+        return 0;
+    ns_t at = job->cells[job->first].sent_at + job->config.rto;
+    return at > job->quiet_until ? at : job->quiet_until;
 }
 
 /* The first of the list goes again. */
@@ -229,11 +275,24 @@ static void note_progress(struct inc_job *job, ns_t now)
 {
     ns_t left = job->config.rto / AFTER_SILENCE, then = now + left - job->config.rto;
     for (uint32_t at = job->first; job->silent && at != NONE; at = job->cells[at].after)
-        if (job->cells[at].sent_at + job->config.rto < now + left)
+        if (job->cells[at].sent_at && job->cells[at].sent_at + job->config.rto < now + left)
             job->cells[at].sent_at = then;
     job->silent = 0;
+    job->quiet_until = 0;
     if (job->overtakers >= OVERTAKERS && !job->again)
         lose_first(job);
+}
+
+/* The tree is no use: all that is due goes at once, another way. */
+static void give_up_tree(struct inc_job *job)
+{
+    if (job->is_broken)
+        return;
+    job->is_broken = true;
+    job->silent = 0;
+    job->quiet_until = 0;
+    for (uint32_t at = job->first; at != NONE; at = job->cells[at].after)
+        job->cells[at].sent_at = 0;
 }
 
 /* --- out -------------------------------------------------------------------------------------------------- */
@@ -252,6 +311,14 @@ static struct inc_message *next_of(const struct inc_job *job)
     return NULL;
 }
 
+/* Let go of collectives whose parts nobody can ask for any more: all of their cells have newer chunks. */
+static void let_go(struct inc_job *job, uint32_t newest)
+{
+    while (job->head != job->tail && job->head->done &&
+           newest - job->head->first >= chunks_of(job->head) + job->mask)
+        job->head = job->head->next;
+}
+
 static struct inc_message *holder_of(const struct inc_job *job, uint32_t chunk)
 {
     struct inc_message *message = job->head;
@@ -260,10 +327,31 @@ static struct inc_message *holder_of(const struct inc_job *job, uint32_t chunk)
     return message;
 }
 
+static void over(struct ep *ep, struct inc_message *message, enum ep_error error, ns_t now)
+{
+    struct ep_event event = {.kind = error ? EP_FAILED : EP_SENT, .error = error, .at = now,
+                             .message = (struct ep_message *)message};
+    if (message->done)
+        return;
+    message->done = true;
+    ep->port.event(ep->port.ctx, &event);
+}
+
+/* Neither a tree nor the first member is of any use. */
+static void give_up(struct ep *ep, struct inc_job *job, ns_t now)
+{
+    job->is_over = true;
+    for (struct inc_message *message = job->head; message; message = message->next)
+        over(ep, message, EP_RETRY_EXCEEDED, now);
+}
+
 void inc_post(struct ep *ep, struct inc_message *message, ns_t now)
 {
     struct inc_job *job = message->job;
-    (void)ep, (void)now;
+    if (job->is_over) {
+        over(ep, message, EP_RETRY_EXCEEDED, now);
+        return;
+    }
     message->next = NULL;
     message->sent = 0;
     message->missing = chunks_of(message);
@@ -271,26 +359,23 @@ void inc_post(struct ep *ep, struct inc_message *message, ns_t now)
     job->tail = message;
 }
 
-static uint32_t frame_part(struct ep *ep, const struct inc_message *message, uint32_t chunk)
+static uint32_t frame(struct ep *ep, const struct inc_job *job, const uint8_t *headers, uint8_t kind,
+                      uint32_t chunk, uint16_t owner, const uint32_t *numbers)
 {
-    const struct inc_job_config *config = &message->job->config;
+    const struct inc_job_config *config = &job->config;
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), *at = udp + WIRE_UDP;
-    bool has_data = gives_data(message, chunk);
-    uint32_t length = WIRE_UDP + INC_HEADER + (has_data ? INC_VECTOR : 0u), numbers[INC_LANES];
+    uint32_t length = WIRE_UDP + INC_HEADER + (numbers ? INC_VECTOR : 0u);
     ep->in_front = 0;
-    memcpy(ep->frame, config->headers, config->header_bytes);
+    memcpy(ep->frame, headers, config->header_bytes);
     memset(at, 0, INC_HEADER);
-    at[0] = INC_PART;
-    at[1] = has_data ? WITH_DATA : 0;
+    at[0] = kind;
+    at[1] = numbers ? WITH_DATA : 0;
     be16_store(at + 2, config->number);
     be32_store(at + 4, chunk);
-    be16_store(at + 8, owner_of(message, chunk));
+    be16_store(at + 8, owner);
     be16_store(at + 10, config->member);
-    if (has_data) {
-        fill(ep, message, chunk, numbers);
-        for (uint32_t lane = 0; lane < INC_LANES; lane++)
-            be32_store(at + INC_HEADER + 4 * lane, numbers[lane]);
-    }
+    for (uint32_t lane = 0; numbers && lane < INC_LANES; lane++)
+        be32_store(at + INC_HEADER + 4 * lane, numbers[lane]);
     be16_store(udp + 4, (uint16_t)length);
     if (ip_is_v6(ip))
         be16_store(ip + 4, (uint16_t)length);
@@ -299,9 +384,14 @@ static uint32_t frame_part(struct ep *ep, const struct inc_message *message, uin
     return udp_at(ep) + length;
 }
 
+static bool has_turn(const struct inc_job *job)
+{
+    return !job->is_over && (job->n_words || job->again || next_of(job));
+}
+
 static bool can_send(const struct ep *ep, const struct inc_job *job, ns_t now)
 {
-    return !schedule_is_held(ep, 0, job->config.priority, now) && (job->again || next_of(job));
+    return !schedule_is_held(ep, 0, job->config.priority, now) && has_turn(job);
 }
 
 bool inc_can_send(struct ep *ep, ns_t now)
@@ -312,6 +402,18 @@ bool inc_can_send(struct ep *ep, ns_t now)
         if (can_send(ep, job, now))
             return true;
     return false;
+}
+
+static bool is_first(const struct inc_job *job) { return job->config.member == 0; }
+
+static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, const uint32_t *numbers,
+                   ns_t now);
+
+static void take_own(struct ep *ep, struct inc_job *job, uint32_t chunk, ns_t now);
+
+static uint32_t words_room(const struct inc_job *job)
+{
+    return CELLS_A_SLOT * job->config.slots + 4u * job->config.members;
 }
 
 /* The jobs take turns: who has sent is the last of the list. */
@@ -327,18 +429,62 @@ static void to_the_end(struct ep *ep, struct inc_job *job)
     job->next = NULL;
 }
 
+/* To the tree, or without one to the first member, which may be this one. */
+static bool send_part(struct ep *ep, struct inc_message *message, uint32_t chunk, ns_t now)
+{
+    struct inc_job *job = message->job;
+    uint32_t numbers[INC_LANES];
+    const uint32_t *data = gives_data(message, chunk) ? numbers : NULL;
+    if (data)
+        fill(ep, message, chunk, numbers);
+    ep->counters.tx_parts++;
+    if (job->is_broken && is_first(job)) {
+        add_up(job, 0, chunk, data, now);
+        return true;
+    }
+    bool has_tree = !job->is_broken || !job->peers;
+    uint32_t wire = frame(ep, job, has_tree ? job->config.headers : job->peers[0],
+                          has_tree ? INC_PART : INC_HELP, chunk, owner_of(message, chunk), data);
+    return schedule_send(ep, 0, wire, wire, job->config.priority, 0, now) != PS_NEVER;
+}
+
+static bool send_word(struct ep *ep, struct inc_job *job, ns_t now)
+{
+    struct word word = job->words[job->first_word];
+    struct inc_message *message = holder_of(job, word.chunk);
+    if (message && word.kind == INC_HELP && !send_part(ep, message, word.chunk, now))
+        return false;
+    if (message && word.kind != INC_HELP) {
+        const struct sum *sum = &job->sums[(word.chunk - 1) & job->mask];
+        uint16_t owner = owner_of(message, word.chunk);
+        bool has_data = word.kind == INC_GIVEN && sum->chunk == word.chunk &&
+                        (owner == INC_EVERYBODY || owner == word.member);
+        uint32_t wire = frame(ep, job, job->peers[word.member], word.kind, word.chunk, owner,
+                              has_data ? sum->numbers : NULL);
+        if (schedule_send(ep, 0, wire, wire, job->config.priority, 0, now) == PS_NEVER)
+            return false;
+    }
+    job->first_word = (job->first_word + 1) % words_room(job);
+    job->n_words--;
+    return true;
+}
+
 bool inc_send(struct ep *ep, ns_t now)
 {
     struct inc_job *job = ep->jobs;
     while (!can_send(ep, job, now))
         job = job->next;
+    if (job->n_words) {
+        if (!send_word(ep, job, now))
+            return false;
+        to_the_end(ep, job);
+        return true;
+    }
     struct inc_message *message = job->again ? holder_of(job, job->again) : next_of(job);
     uint32_t chunk = job->again ? job->again : message->first + message->sent;
-    uint32_t wire = frame_part(ep, message, chunk);
-    if (schedule_send(ep, 0, wire, wire, job->config.priority, 0, now) == PS_NEVER)
+    if (!send_part(ep, message, chunk, now))
         return false;
     struct cell *cell = cell_of(job, chunk);
-    ep->counters.tx_parts++;
     if (job->again) {
         ep->counters.tx_parts_again++;
         job->again = 0;
@@ -346,9 +492,11 @@ bool inc_send(struct ep *ep, ns_t now)
         message->sent++;
         cell->chunk = chunk;
         cell->has_result = false;
+        let_go(job, chunk);
     }
     join(job, cell, now);
     to_the_end(ep, job);
+    take_own(ep, job, chunk, now);
     return true;
 }
 
@@ -357,8 +505,16 @@ void inc_time_out(struct ep *ep, ns_t now)
     for (struct inc_job *job = ep->jobs; job; job = job->next) {
         if (due(job) > now)
             continue;
+        bool is_late = job->cells[job->first].sent_at;
         lose_first(job);
-        job->silent++;
+        if (!is_late)
+            continue;
+        job->quiet_until = now + (job->config.rto << doublings(++job->silent));
+        if (job->silent <= job->config.tries)
+            continue;
+        if (job->is_broken)
+            give_up(ep, job, now);
+        give_up_tree(job);
     }
 }
 
@@ -368,7 +524,7 @@ ns_t inc_due(const struct ep *ep, ns_t now)
     for (const struct inc_job *job = ep->jobs; job; job = job->next) {
         ns_t held = ep_held_until(ep, 0, job->config.priority, now);
         first = ns_least(first, due(job));
-        if (job->again || next_of(job))
+        if (has_turn(job))
             first = ns_least(first, held ? held : ns_after_ps(ep->lanes[0].free));
     }
     return first;
@@ -382,34 +538,17 @@ bool inc_is(const struct ep *ep, const uint8_t *frame, uint32_t stored)
            be16_load(frame + udp_at(ep) + 2) == INC_PORT;
 }
 
-static void over(struct ep *ep, struct inc_message *message, enum ep_event_kind kind, ns_t now)
-{
-    struct inc_job *job = message->job;
-    struct inc_message **place = &job->head, *before = NULL;
-    for (; *place != message; place = &(*place)->next)
-        before = *place;
-    *place = message->next;
-    if (job->tail == message)
-        job->tail = before;
-    message->done = true;
-    struct ep_event event = {.kind = kind, .message = (struct ep_message *)message, .at = now};
-    event.error = kind == EP_FAILED ? EP_LOCAL_DATA : EP_OK;
-    ep->port.event(ep->port.ctx, &event);
-}
-
-static void take_result(struct ep *ep, struct inc_job *job, const uint8_t *header, uint32_t bytes,
+/* `numbers` are none if it has no data. */
+static void take_result(struct ep *ep, struct inc_job *job, uint32_t chunk, const uint32_t *numbers,
                         ns_t now)
 {
-    uint32_t chunk = be32_load(header + 4), numbers[INC_LANES];
     struct cell *cell = cell_of(job, chunk);
     struct inc_message *message = holder_of(job, chunk);
     if (!chunk || cell->chunk != chunk || cell->has_result || !message) {
         ep->counters.rx_results_twice++;
         return;
     }
-    bool has_data = header[1] & WITH_DATA;
-    if (bytes < INC_HEADER + (has_data ? INC_VECTOR : 0u) ||
-        (gets_data(message, chunk) && !has_data)) {
+    if (gets_data(message, chunk) && !numbers) {
         ep->counters.rx_malformed++;
         return;
     }
@@ -422,26 +561,143 @@ static void take_result(struct ep *ep, struct inc_job *job, const uint8_t *heade
     }
     cell->has_result = true;
     note_progress(job, now);
-    for (uint32_t lane = 0; has_data && lane < INC_LANES; lane++)
-        numbers[lane] = be32_load(header + INC_HEADER + 4 * lane);
     if (gets_data(message, chunk) && !is_right(ep, message, chunk, numbers)) {
         ep->counters.rx_wrong_results++;
-        over(ep, message, EP_FAILED, now);
+        over(ep, message, EP_LOCAL_DATA, now);
     } else if (!--message->missing) {
-        over(ep, message, EP_SENT, now);
+        over(ep, message, EP_OK, now);
     }
+}
+
+/* --- without a tree: the first member adds up -------------------------------------------------------- */
+
+static void say(struct inc_job *job, uint8_t kind, uint16_t member, uint32_t chunk)
+{
+    uint32_t room = words_room(job);
+    if (!job->words)
+        job->words = calloc(room, sizeof *job->words);
+    if (job->words && job->n_words < room) /* what is not said will be asked for again */
+        job->words[(job->first_word + job->n_words++) % room] = (struct word){chunk, member, kind};
+}
+
+static bool can_add_up(struct inc_job *job)
+{
+    uint32_t cells = job->mask + 1, bytes = (job->config.members + 7u) / 8;
+    if (!job->sums) {
+        job->sums = calloc(cells, sizeof *job->sums);
+        job->heard = calloc(cells, bytes);
+    }
+    return job->sums && job->heard && job->peers;
+}
+
+/* Ask who has not given a part yet, but not too often. */
+static void ask_others(struct inc_job *job, struct sum *sum, const uint8_t *heard, ns_t now)
+{
+    if (sum->asked && now - sum->asked_at < job->config.rto / AFTER_SILENCE)
+        return;
+    sum->asked = true;
+    sum->asked_at = now;
+    for (uint16_t member = 1; member < job->config.members; member++)
+        if (!(heard[member / 8] >> member % 8 & 1))
+            say(job, INC_ASK, member, sum->chunk);
+}
+
+static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, const uint32_t *numbers,
+                   ns_t now)
+{
+    if (!can_add_up(job))
+        return;
+    uint32_t bytes = (job->config.members + 7u) / 8, at = (chunk - 1) & job->mask;
+    struct sum *sum = &job->sums[at];
+    uint8_t *heard = job->heard + (size_t)at * bytes;
+    if (chunk - sum->chunk > UINT32_MAX / 2)
+        return; /* long over */
+    if (sum->chunk != chunk) {
+        *sum = (struct sum){.chunk = chunk};
+        memset(heard, 0, bytes);
+    }
+    bool is_new = !(heard[member / 8] >> member % 8 & 1);
+    if (!is_new && sum->heard == job->config.members) {
+        if (member)
+            say(job, INC_GIVEN, member, chunk);
+        return;
+    }
+    for (uint32_t lane = 0; is_new && numbers && lane < INC_LANES; lane++)
+        sum->numbers[lane] += numbers[lane];
+    sum->has_data = sum->has_data || numbers;
+    heard[member / 8] |= (uint8_t)(is_new << member % 8);
+    sum->heard += is_new;
+    if (sum->heard < job->config.members) {
+        ask_others(job, sum, heard, now);
+        return;
+    }
+    for (uint16_t other = 1; other < job->config.members; other++)
+        say(job, INC_GIVEN, other, chunk);
+}
+
+/* A sum that the first member has itself made is its own result, once it is not sending. */
+static void take_own(struct ep *ep, struct inc_job *job, uint32_t chunk, ns_t now)
+{
+    const struct sum *sum = job->sums ? &job->sums[(chunk - 1) & job->mask] : NULL;
+    if (sum && sum->chunk == chunk && sum->heard == job->config.members &&
+        !cell_of(job, chunk)->has_result)
+        take_result(ep, job, chunk, sum->has_data ? sum->numbers : NULL, now);
+}
+
+/* Somebody lacks a result that is here: give the part to it once more, for there is no tree any more,
+ * whatever was seen of it here. */
+static void give_again(struct ep *ep, struct inc_job *job, uint32_t chunk, ns_t now)
+{
+    struct inc_message *message = holder_of(job, chunk);
+    const struct cell *cell = cell_of(job, chunk);
+    give_up_tree(job);
+    if (!message || cell->chunk != chunk || !cell->has_result)
+        return;
+    if (is_first(job))
+        send_part(ep, message, chunk, now);
+    else
+        say(job, INC_HELP, 0, chunk);
 }
 
 void inc_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     const uint8_t *header = frame + udp_at(ep) + WIRE_UDP;
     struct inc_job *job = ep_find_job(ep, be16_load(header + 2));
-    if (!job)
+    uint32_t chunk = be32_load(header + 4), numbers[INC_LANES];
+    uint16_t member = be16_load(header + 10);
+    const uint32_t *data = header[1] & WITH_DATA ? numbers : NULL;
+    if (!job) {
         ep->counters.rx_no_queue_pair++;
-    else if (header[0] == INC_RESULT)
-        take_result(ep, job, header, stored - udp_at(ep) - WIRE_UDP, now);
-    else if (header[0] == INC_PART)
-        ep->counters.rx_parts_refused++;
-    else
+        return;
+    }
+    if (!chunk || member >= job->config.members ||
+        stored < udp_at(ep) + WIRE_UDP + INC_HEADER + (data ? INC_VECTOR : 0u)) {
         ep->counters.rx_malformed++;
+        return;
+    }
+    for (uint32_t lane = 0; data && lane < INC_LANES; lane++)
+        numbers[lane] = be32_load(header + INC_HEADER + 4 * lane);
+    switch (header[0]) {
+    case INC_RESULT:
+    case INC_GIVEN:
+        take_result(ep, job, chunk, data, now);
+        break;
+    case INC_PART:
+        ep->counters.rx_parts_refused++;
+        give_up_tree(job);
+        break;
+    case INC_ASK:
+        give_again(ep, job, chunk, now);
+        break;
+    case INC_HELP:
+        if (is_first(job)) {
+            ep->counters.rx_parts++;
+            give_again(ep, job, chunk, now);
+            add_up(job, member, chunk, data, now);
+            take_own(ep, job, chunk, now);
+            break;
+        } /* fall through */
+    default:
+        ep->counters.rx_malformed++;
+    }
 }

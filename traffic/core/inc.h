@@ -9,7 +9,11 @@
  * result is due for long, and whoever has the result then gives it. While none comes at all, only one is
  * sent at a time, twice as long after the last each time: somebody else is slow, or something is broken.
  *
- * A switch that knows nothing of the job sends a part where its IP header says: back to the host.
+ * A switch that knows nothing of the job sends a part where its IP header says: back to the host. Then,
+ * or when nothing has come for too long, the host gives up the tree for good. It sends its parts to the
+ * job's first member, which adds up what all send, as ATP's parameter server does (Lao et al., NSDI 2021),
+ * and asks who has sent it none, whether that one thinks the tree broken or is through already; asked,
+ * one gives up the tree as well, and gives its part once more.
  *
  * What the numbers are follows from where they stand, so that every one of a result is checked; or
  * whoever hosts the endpoint gives and takes them (`struct ep_port`).
@@ -37,7 +41,13 @@ enum {
     INC_MEMBERS_MOST = 0xFFF0,
 };
 
-enum inc_kind { INC_PART = 0x11, INC_RESULT = 0x12 };
+enum inc_kind {
+    INC_PART = 0x11, /* for switches, */
+    INC_RESULT = 0x12,
+    INC_HELP = 0x13, /* and between hosts: a part for the first member, */
+    INC_ASK = 0x14,  /* which asks for one, */
+    INC_GIVEN = 0x15 /* and gives the result */
+};
 
 enum inc_op { INC_ALL_REDUCE, INC_REDUCE_SCATTER, INC_ALL_GATHER, INC_BROADCAST, INC_BARRIER };
 
@@ -48,6 +58,13 @@ struct inc_job_config {
     ns_t rto;       /* how long a result may be due at first, */
     uint32_t tries; /* and how often in a row nothing at all comes before it is given up */
     uint8_t headers[INC_HEADERS_MOST]; /* Ethernet to UDP, from the host to itself */
+    uint32_t header_bytes;
+};
+
+/* How frames reach a member of a job directly: of the first all others are told, it of all. */
+struct inc_peer_config {
+    uint16_t job, member;
+    uint8_t headers[INC_HEADERS_MOST];
     uint32_t header_bytes;
 };
 
@@ -64,11 +81,15 @@ struct inc_message {
     uint8_t op;
 };
 
+/* What `give` has given it may be asked for again, until the job is two windows of chunks further. */
+
 /* How many chunks that takes, the same at all members. */
 uint32_t inc_chunks(enum inc_op op, uint32_t size, uint32_t members);
 
 /* NULL and `*problem` in words if it cannot be. The endpoint's. */
 struct inc_job *ep_add_job(struct ep *ep, const struct inc_job_config *config, const char **problem);
+/* NULL, or what is wrong. */
+const char *ep_add_peer(struct ep *ep, const struct inc_peer_config *config);
 struct inc_job *ep_find_job(const struct ep *ep, uint32_t number);
 void inc_post(struct ep *ep, struct inc_message *message, ns_t now);
 

@@ -8,7 +8,7 @@
 
 enum kind {
     FLAG, DSCP, U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
-    HEX_PLANES, HEX_HEADERS, TRANSPORT, ENTROPY, OPERATION
+    HEX_PLANES, HEX_HEADERS, HEX_PEER, TRANSPORT, ENTROPY, OPERATION
 };
 
 struct key {
@@ -41,6 +41,7 @@ struct collective_line {
 #define TRANSFER(name, kind, field) {name, kind, offsetof(struct transfer_line, field)}
 
 #define JOB(name, kind, field) {name, kind, offsetof(struct inc_job_config, field)}
+#define PEER(name, kind, field) {name, kind, offsetof(struct inc_peer_config, field)}
 #define COLLECTIVE(name, kind, field) {name, kind, offsetof(struct collective_line, field)}
 
 static const struct key HEAD_KEYS[] = {
@@ -124,6 +125,13 @@ static const struct key JOB_KEYS[] = {
     JOB("rto", U64, rto),
     JOB("tries", U32, tries),
     JOB("headers", HEX_HEADERS, headers),
+    {0},
+};
+
+static const struct key PEER_KEYS[] = {
+    PEER("job", U16, job),
+    PEER("member", U16, member),
+    PEER("headers", HEX_PEER, headers),
     {0},
 };
 
@@ -253,6 +261,9 @@ static bool assign(const struct key *key, const char *text, void *record)
     case HEX_HEADERS:
         return (((struct inc_job_config *)record)->header_bytes = hex(text, place,
                                                                       INC_HEADERS_MOST)) != 0;
+    case HEX_PEER:
+        return (((struct inc_peer_config *)record)->header_bytes = hex(text, place,
+                                                                       INC_HEADERS_MOST)) != 0;
     case HEX_DATA:
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;
@@ -334,6 +345,15 @@ static bool read_job(struct script *script, char **rest)
            fail(script, "job %u: %s", config.number, problem);
 }
 
+static bool read_peer(struct script *script, char **rest)
+{
+    struct inc_peer_config config = {0};
+    if (!read_keys(script, rest, PEER_KEYS, &config, NULL))
+        return false;
+    const char *problem = ep_add_peer(plan_endpoint(script->plan), &config);
+    return !problem || fail(script, "peer %u of job %u: %s", config.member, config.job, problem);
+}
+
 static bool read_collective(struct script *script, char **rest)
 {
     struct collective_line line = {0};
@@ -410,6 +430,8 @@ bool script_line(struct script *script, char *line)
         return read_transfer(script, &rest, TRANSFER_COMPUTE);
     if (!strcmp(verb, "job"))
         return read_job(script, &rest);
+    if (!strcmp(verb, "peer"))
+        return read_peer(script, &rest);
     if (!strcmp(verb, "collective"))
         return read_collective(script, &rest);
     if (!strcmp(verb, "after"))
