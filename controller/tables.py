@@ -1069,7 +1069,7 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
 def _inc(site: SwitchSite, dead: Collection[str]) -> Iterator[Entity]:
     settings = site.settings
     for group in settings.groups:
-        tree = tree_of(site.fabric, group, dead, settings.drained)
+        tree = tree_of(site.fabric, group, dead, settings.drained) if group.slots else None
         if tree is not None:
             yield from inc_entries(site.fabric, site.switch, group, tree, dead)
 

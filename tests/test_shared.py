@@ -23,7 +23,7 @@ from controller import reports, settings, tables
 from lab.engines.sim import native as sim
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.results import conservation, outcome, result
-from params import classes, csig, load_balancing
+from params import classes, csig, inc, load_balancing
 from switch import dataplane, layout, native, records
 from switch.abi import AbiError, Declarations
 from switch.build import RUNTIME
@@ -40,6 +40,7 @@ from traffic import (
     scapy_endpoint,
     uet_layers,
 )
+from traffic.collectives import ALGORITHMS, CHUNK_BYTES, IN_NETWORK
 from traffic.collectives.schedule import MAX_TRANSFER_BYTES
 from traffic.endpoint import CORE
 from traffic.patterns.flows import _FIRST_PORT
@@ -154,6 +155,11 @@ SHARED: dict[str, tuple[str, dict[str, int]]] = {
     "ep_recovery": ("EP_", in_order(endpoint.Recovery)),
     "ep_transport": ("EP_", in_order(endpoint.TransportKind)),
     "event_kind": ("", starting(dataplane, "EVENT_")),
+    "inc_kind": ("INC_", {"PART": 0x11, "RESULT": 0x12, "HELP": 0x13, "ASK": 0x14, "GIVEN": 0x15}),
+    "inc_op": ("INC_", {
+        name.upper().replace("-", "_"): at
+        for at, name in enumerate(op for op in ALGORITHMS if IN_NETWORK in ALGORITHMS[op])
+    }),
     "llr_count": ("LLR_", {**in_order(outcome.TRIES), "COUNTS": len(outcome.TRIES)}),
     "mrc_opcode": ("MRC_", {n.removesuffix("_REQ"): v for v, n in layers.MRC_OPCODES.items()}),
     "net_lost": ("NET_", in_order([result.CUT, result.HALTED, "ways_to_lose"])),
@@ -177,6 +183,7 @@ OF_C_ALONE = {
         "EP_DATA_HEADER",
         "EP_PORTS",
         "EP_WAY_NOTES",
+        "INC_PORT",
     ),
     *("ETHERTYPE_IPV4", "INT_HOPS", "METER_GREEN", "MRC_ACK_REQUEST", "MRC_METH", "MRC_SKIP_ONCE"),
     *("OWE_ACK", "ROCE_PORT", "SCRIPT_LINE_MAX", "STAMPS", "UET_ANSWERS", "UET_CC_NSCC"),
@@ -195,6 +202,10 @@ NUMBERS: dict[str, int] = {
     "CTL_BY_PROGRAM": records.BY_PROGRAM,
     "EP_MESSAGE_MAX": MAX_TRANSFER_BYTES,
     "EP_PORTS": MAX_PLANES,
+    "INC_PORT": inc.PORT,
+    "INC_SLOTS_MOST": inc.MOST_SLOTS,
+    "INC_VECTOR": CHUNK_BYTES,
+    "IN_SUM": tables.DROP_REASONS.index(tables.IN_SUM),
     "IP_UDP": frames._UDP_PROTOCOL,
     "MRC_PROBED": samples._MRC_PROBED,
     "MRC_RETX": samples._MRC_SENT_AGAIN,
@@ -228,6 +239,7 @@ NAMED: dict[str, tuple[str, str]] = {
     "script.CLASSES": ("ep_acks", "EP_ACKS_"),
     "script.TRANSPORTS": ("ep_transport", "EP_"),
     "script.ENTROPIES": ("entropy_policy", "ENTROPY_"),
+    "script.OPERATIONS": ("inc_op", "INC_"),
     "script.KINDS": ("transfer_kind", "TRANSFER_"),
     "script.STATES": ("transfer_state", "TRANSFER_"),
     "endpoint.STATES": ("way_state", "WAY_"),
@@ -321,6 +333,7 @@ OF_P4: dict[str, tuple[int, ...]] = {
 ENUMS_OF_P4: dict[str, dict[str, int] | None] = {
     "copy_t": None,
     "drop_reason_t": in_order(tables.DROP_REASONS),
+    "inc_kind_t": None,  # of hexadecimal numbers: tests/fabric/test_inc.py has them
     "policy_t": in_order(policy.value for policy in load_balancing.Policy),
     "stuck_t": {"NO": 0, **{each.name: number for each, number in tables._REMEDIES.items()}},
 }
@@ -406,7 +419,9 @@ def word_lists() -> Iterator[tuple[str, bool, list[str]]]:
 # Lists that have words of a table of C, and others.
 _OTHERS = [
     ("params/link.py", ["none", "go-back-n", "selective"]),  # of links
-    ("traffic/collectives/local.py", ["send", "receive", "work"]),
+    ("traffic/collectives/local.py", ["send", "receive", "work", "network"]),
+    ("traffic/collectives/schedule.py", ["collective", "flows", "compute", "node", "wait"]),
+    ("lab/bmwg/uet.py", ["all-reduce", "all-to-all", "all-gather"]),
 ]
 
 

@@ -30,7 +30,15 @@ from lab.scenario.ways import Ends, Helm, Ways
 from params.classes import CONTROL_PRIORITY, PRIORITIES, ClassSet
 from params.quantity import summed
 from topologies import Fabric, Link, Node
-from traffic.collectives import LocalTransfer, Paths, Schedule, Site, TrafficError, local_part
+from traffic.collectives import (
+    CHUNK_BYTES,
+    LocalTransfer,
+    Paths,
+    Schedule,
+    Site,
+    TrafficError,
+    local_part,
+)
 from traffic.endpoint import (
     EndpointConfig,
     PairWording,
@@ -130,6 +138,8 @@ class Experiment:
         except SettingsError as error:
             raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
         in_network = InNetwork.of(workload.schedule, fabric, scenario.inc)
+        if in_network.groups:
+            _check_in_network(scenario)
         settings = replace(settings, groups=in_network.groups)
         return cls(scenario, slowed(fabric, settings, shares), settings, workload)
 
@@ -472,6 +482,22 @@ class Experiment:
 def _end(turn: int, begins: bool) -> int:
     """The number of a queue pair where it begins, or of its other end."""
     return _FIRST_QUEUE_PAIR + 2 * turn + (not begins)
+
+
+def _check_in_network(scenario: Scenario) -> None:
+    """What collectives in the network do not go with."""
+    vain = {
+        f"link.mtu is {scenario.link.mtu}: a packet of theirs carries {CHUNK_BYTES} bytes":
+            scenario.link.mtu < CHUNK_BYTES,
+        "overlay.kind: switches do not see into tunnels": scenario.overlay.kind == "vxlan",
+        "transport.endpoint: the scapy endpoint has none": scenario.transport.endpoint == "scapy",
+    }  # fmt: skip
+    for what, is_asked in vain.items():
+        if is_asked:
+            raise ScenarioError(
+                f"scenario '{scenario.name}': traffic: algorithm in-network: {what}",
+                "Leave that out, or take another algorithm, such as ring.",
+            )
 
 
 def _uses_control(scenario: Scenario) -> bool:

@@ -12,6 +12,7 @@ from traffic.collectives import IN_NETWORK, LocalTransfer, Schedule, chunks_of
 from traffic.frames import ECN_CAPABLE, datagram_headers, mac_bytes
 
 _SOURCE_PORTS = 0xC000  # and a group's number
+_SLOTS_ALONE = 16  # of a group for which switches have none
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,10 @@ class InNetwork:
                 continue
             tos, source = dscp_of(priority) << 2 | ECN_CAPABLE, _SOURCE_PORTS + group.number
             headers = datagram_headers(macs + address + address, source, INC_PORT, tos)
-            own = group.members.index(host.name)
+            own, slots = group.members.index(host.name), group.slots or _SLOTS_ALONE
             yield (
                 f"job number={group.number} member={own} "
-                f"members={len(group.members)} priority={priority} slots={group.slots} "
+                f"members={len(group.members)} priority={priority} slots={slots} "
                 f"rto={rto_ns} tries={self.told.tries} headers={headers.hex()}"
             )
             for number, name in enumerate(group.members):

@@ -304,6 +304,13 @@ def check_congestion_signals(result: Result) -> None:
     assert 0.35 < uplink.utilisation < 0.6  # 10 MB in the time that h10's port takes for its 12
 
 
+def check_in_network_allreduce(result: Result) -> None:
+    lossless(result)
+    assert result.inc is not None
+    assert result.inc.results == result.inc.parts == 8 * 1954
+    assert result.inc.wrong_results == result.inc.without_result == 0
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
     "bgp-clos": check_bgp_clos,
     "silent-failure": check_silent_failure,
@@ -314,6 +321,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "checkpoint-burst": check_checkpoint_burst,
     "congestion-signals": check_congestion_signals,
     "dragonfly": check_dragonfly,
+    "in-network-allreduce": check_in_network_allreduce,
     "two-fabrics": check_two_fabrics,
     "dual-tor": check_dual_tor,
     "trim-incast": check_trim_incast,

@@ -474,6 +474,19 @@ def test_congestion_signals(run: RunScenario) -> None:
     assert fct(told["tags"]).max < 1.15 * fct(told["nothing"]).max
 
 
+def test_in_network_allreduce(run: RunScenario) -> None:
+    """Every link carries the data once each way: it takes little more than half of a ring's time;
+    losses on the way leave the sums right."""
+    here = run("in-network-allreduce").result
+    ring = run("in-network-allreduce", "traffic.algorithm=ring").result
+    lossy = run("in-network-allreduce", "loss={rate: 0.001, links: [leaf1-spine2]}").result
+    assert 0.5 * jct(ring) < jct(here) < 0.62 * jct(ring)
+    assert here.inc is not None and lossy.inc is not None
+    assert here.drops.total == here.inc.wrong_results == lossy.inc.wrong_results == 0
+    assert here.inc.parts == 8 * 1954 and lossy.inc.parts_again > 0
+    assert jct(lossy) < 1.5 * jct(here)
+
+
 def test_degraded_path(run: RunScenario) -> None:
     """conga goes round, dlb does not; over several seeds in tests.fabric.shows."""
     conga, dlb = (run("degraded-path", f"lb.policy={policy}") for policy in ("conga", "dlb"))

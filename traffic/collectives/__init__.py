@@ -24,7 +24,7 @@ from traffic.collectives.errors import (
 )
 from traffic.collectives.groups import ParallelGroups, check_partition
 from traffic.collectives.local import LocalTransfer, local_part
-from traffic.collectives.network import IN_NETWORK, chunks_of
+from traffic.collectives.network import CHUNK_BYTES, IN_NETWORK, chunks_of
 from traffic.collectives.paths import Paths
 from traffic.collectives.schedule import (
     Activity,
@@ -47,6 +47,7 @@ from traffic.collectives.wording import complaint
 
 __all__ = [
     "ALGORITHMS",
+    "CHUNK_BYTES",
     "IN_NETWORK",
     "NEVER",
     "Activity",

@@ -23,7 +23,7 @@ enum {
 struct cell {
     uint32_t chunk; /* whose part was sent last; 0: none */
     bool has_result;
-    ns_t sent_at;
+    ns_t sent_at; /* NS_NEVER: not yet since its tree was given up */
     uint32_t before, after; /* in the list */
 };
 
@@ -256,7 +256,7 @@ static ns_t due(const struct inc_job *job)
 {
     if (job->first == NONE || job->again || job->is_over)
         return NS_NEVER;
-    if (!job->cells[job->first].sent_at) /* it has not gone the other way yet */
+    if (job->cells[job->first].sent_at == NS_NEVER)
         return 0;
     ns_t at = job->cells[job->first].sent_at + job->config.rto;
     return at > job->quiet_until ? at : job->quiet_until;
@@ -275,7 +275,7 @@ static void note_progress(struct inc_job *job, ns_t now)
 {
     ns_t left = job->config.rto / AFTER_SILENCE, then = now + left - job->config.rto;
     for (uint32_t at = job->first; job->silent && at != NONE; at = job->cells[at].after)
-        if (job->cells[at].sent_at && job->cells[at].sent_at + job->config.rto < now + left)
+        if (job->cells[at].sent_at < now && job->cells[at].sent_at + job->config.rto < now + left)
             job->cells[at].sent_at = then;
     job->silent = 0;
     job->quiet_until = 0;
@@ -292,7 +292,7 @@ static void give_up_tree(struct inc_job *job)
     job->silent = 0;
     job->quiet_until = 0;
     for (uint32_t at = job->first; at != NONE; at = job->cells[at].after)
-        job->cells[at].sent_at = 0;
+        job->cells[at].sent_at = NS_NEVER;
 }
 
 /* --- out -------------------------------------------------------------------------------------------------- */
@@ -505,7 +505,7 @@ void inc_time_out(struct ep *ep, ns_t now)
     for (struct inc_job *job = ep->jobs; job; job = job->next) {
         if (due(job) > now)
             continue;
-        bool is_late = job->cells[job->first].sent_at;
+        bool is_late = job->cells[job->first].sent_at != NS_NEVER;
         lose_first(job);
         if (!is_late)
             continue;

@@ -14,7 +14,6 @@
 #define WAKES 1         /* then whoever waited for the time goes on */
 
 #define DATA_QUEUES 0x3Fu /* all but control and pause frames */
-#define IN_SUM 32u           /* no drop, though counted as one (p4src/types.p4) */
 #define PAUSE_CLASS_ENABLE 16 /* in a frame of priority flow control: the opcode is before it, */
 #define PAUSE_TIMES 18        /* and behind it a time for each class */
 #define MOST_PAUSES 20000u

@@ -71,6 +71,9 @@ struct net_pause {
     uint16_t priority, kind; /* the frame has come; NET_STUCK: when somebody looked */
 };
 
+/* Of the program's reasons for drops the one that is none: a part of a collective was added up. */
+#define IN_SUM 32u
+
 /* Where the fabric program keeps what is noted of switches; its queues are [port * 8 + priority]. */
 struct net_watch {
     uint32_t pause_total; /* register, by queue: what was granted, the future of a pause included */

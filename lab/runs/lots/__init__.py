@@ -15,7 +15,7 @@ from lab.runs.lots import fabrics, settings
 from lab.runs.lots.faults import HARMLESS, faults
 from lab.runs.lots.lot import Lot, Section
 from lab.runs.lots.settings import CLASSES, Frame
-from lab.runs.lots.traffic import Crowd, traffic
+from lab.runs.lots.traffic import Crowd, in_network, traffic
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from lab.scenario.topology import TOPOLOGIES
@@ -131,6 +131,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     if _uses_control(content["transport"]):
         carried.append(CONTROL_PRIORITY)
     _size(lot, content, chosen, is_lossy=bool({*carried} & {*chosen.lossy}))
+    content |= in_network(lot, content)
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
 

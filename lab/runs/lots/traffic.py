@@ -11,6 +11,7 @@ from math import prod
 from pathlib import Path
 
 from lab.runs.lots.lot import Lot, Section
+from traffic.collectives import CHUNK_BYTES, IN_NETWORK
 from traffic.collectives.algorithms import ALGORITHMS
 from traffic.collectives.nccl import NcclProtocol
 from traffic.patterns.sizes import SIZES
@@ -79,7 +80,7 @@ def exchange(lot: Lot, crowd: Crowd, ranks: int) -> Section:
     """A collective among so many."""
     op = lot.one(list(ALGORITHMS))
     found: Section = {"op": op}
-    names = list(ALGORITHMS[op])
+    names = [name for name in ALGORITHMS[op] if name != IN_NETWORK]  # drawn last: `in_network`
     if ranks & (ranks - 1):  # halves do not come out even
         names = [name for name in names if name not in ("halving", "doubling")]
     algorithm = lot.one(names)
@@ -99,6 +100,25 @@ def exchange(lot: Lot, crowd: Crowd, ranks: int) -> Section:
     if op != "barrier":
         found |= lot.maybe(0.2, protocol=lot.one(tuple(NcclProtocol)).value)
     return found
+
+
+def in_network(lot: Lot, content: Section) -> Section:
+    """Now and then a collective that switches carry out, where hosts would."""
+    told = content["traffic"]
+    fits = content["link"]["mtu"] >= CHUNK_BYTES and "overlay" not in content
+    if told.get("kind") != "collective" or told["op"] == "all-to-all" or not fits:
+        return {}
+    if not lot.chance(0.5):
+        return {}
+    kept = {key: value for key, value in told.items() if key not in ("node_size", "protocol")}
+    return {
+        "traffic": kept | {"algorithm": IN_NETWORK},
+        "inc": {
+            **lot.maybe(0.5, slots=lot.wide(1, 512)),
+            **lot.maybe(0.2, rto_ns=lot.wide(10_000, 1_000_000)),
+            **lot.maybe(0.2, tries=lot.upto(8)),
+        },
+    }
 
 
 def _collective(lot: Lot, crowd: Crowd) -> Section:
