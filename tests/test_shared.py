@@ -422,6 +422,7 @@ _OTHERS = [
     ("traffic/collectives/local.py", ["send", "receive", "work", "network"]),
     ("traffic/collectives/schedule.py", ["collective", "flows", "compute", "node", "wait"]),
     ("lab/bmwg/uet.py", ["all-reduce", "all-to-all", "all-gather"]),
+    ("views/report/nccl.py", ["reduce-scatter", "all-gather", "all-to-all"]),
 ]
 
 

@@ -489,6 +489,9 @@ def _check_in_network(scenario: Scenario) -> None:
     vain = {
         f"link.mtu is {scenario.link.mtu}: a packet of theirs carries {CHUNK_BYTES} bytes":
             scenario.link.mtu < CHUNK_BYTES,
+        "topology: a tree is of one fabric, to which hosts have one port":
+            scenario.topology.ports > 1 or scenario.topology.is_split,
+        "link.cbfc: what ends in a sum would give no credit back": scenario.link.cbfc,
         "overlay.kind: switches do not see into tunnels": scenario.overlay.kind == "vxlan",
         "transport.endpoint: the scapy endpoint has none": scenario.transport.endpoint == "scapy",
     }  # fmt: skip

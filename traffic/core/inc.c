@@ -16,6 +16,7 @@ enum {
     WITH_DATA = 1,
     CELLS_A_SLOT = 2,
     OVERTAKERS = 3,      /* that make one lost */
+    ALONE_TRIES = 16,    /* more than with a tree: there is nothing else to turn to */
     MOST_DOUBLINGS = 6,  /* of how long a result may be due */
     AFTER_SILENCE = 4,   /* the part of that time which others have when one has come again */
 };
@@ -91,6 +92,8 @@ static const char *job_problem(const struct ep *ep, const struct inc_job_config 
     return NULL;
 }
 
+static const struct inc_ops OPS;
+
 struct inc_job *ep_add_job(struct ep *ep, const struct inc_job_config *config, const char **problem)
 {
     *problem = job_problem(ep, config);
@@ -110,6 +113,7 @@ struct inc_job *ep_add_job(struct ep *ep, const struct inc_job_config *config, c
     *job = (struct inc_job){.config = *config, .next = ep->jobs, .cells = room, .mask = cells - 1,
                             .first = NONE, .last = NONE};
     ep->jobs = job;
+    ep->inc = &OPS;
     return job;
 }
 
@@ -394,9 +398,9 @@ static bool can_send(const struct ep *ep, const struct inc_job *job, ns_t now)
     return !schedule_is_held(ep, 0, job->config.priority, now) && has_turn(job);
 }
 
-bool inc_can_send(struct ep *ep, ns_t now)
+static bool may_send(struct ep *ep, ns_t now)
 {
-    if (!ep->jobs || ep->lanes[0].free > ps_of_ns(now))
+    if (ep->lanes[0].free > ps_of_ns(now))
         return false;
     for (const struct inc_job *job = ep->jobs; job; job = job->next)
         if (can_send(ep, job, now))
@@ -469,7 +473,7 @@ static bool send_word(struct ep *ep, struct inc_job *job, ns_t now)
     return true;
 }
 
-bool inc_send(struct ep *ep, ns_t now)
+static bool send_one(struct ep *ep, ns_t now)
 {
     struct inc_job *job = ep->jobs;
     while (!can_send(ep, job, now))
@@ -500,7 +504,7 @@ bool inc_send(struct ep *ep, ns_t now)
     return true;
 }
 
-void inc_time_out(struct ep *ep, ns_t now)
+static void time_out(struct ep *ep, ns_t now)
 {
     for (struct inc_job *job = ep->jobs; job; job = job->next) {
         if (due(job) > now)
@@ -512,13 +516,13 @@ void inc_time_out(struct ep *ep, ns_t now)
         job->quiet_until = now + (job->config.rto << doublings(++job->silent));
         if (job->silent <= job->config.tries)
             continue;
-        if (job->is_broken)
+        if (job->is_broken && job->silent > job->config.tries + ALONE_TRIES)
             give_up(ep, job, now);
         give_up_tree(job);
     }
 }
 
-ns_t inc_due(const struct ep *ep, ns_t now)
+static ns_t next_due(const struct ep *ep, ns_t now)
 {
     ns_t first = NS_NEVER;
     for (const struct inc_job *job = ep->jobs; job; job = job->next) {
@@ -529,6 +533,8 @@ ns_t inc_due(const struct ep *ep, ns_t now)
     }
     return first;
 }
+
+static const struct inc_ops OPS = {time_out, may_send, send_one, next_due};
 
 /* --- in --------------------------------------------------------------------------------------------------- */
 

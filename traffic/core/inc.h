@@ -97,9 +97,13 @@ void inc_post(struct ep *ep, struct inc_message *message, ns_t now);
 void inc_free(struct ep *ep);
 bool inc_is(const struct ep *ep, const uint8_t *frame, uint32_t stored);
 void inc_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
-void inc_time_out(struct ep *ep, ns_t now);
-bool inc_can_send(struct ep *ep, ns_t now);
-bool inc_send(struct ep *ep, ns_t now); /* false: the host took nothing */
-ns_t inc_due(const struct ep *ep, ns_t now);
+
+/* What the scheduler asks of an endpoint that has jobs. */
+struct inc_ops {
+    void (*time_out)(struct ep *ep, ns_t now);
+    bool (*can_send)(struct ep *ep, ns_t now);
+    bool (*send)(struct ep *ep, ns_t now); /* false: the host took nothing */
+    ns_t (*due)(const struct ep *ep, ns_t now);
+};
 
 #endif

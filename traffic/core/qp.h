@@ -227,7 +227,8 @@ struct ep {
     ps_t grant_at;       /* and when the next of them gets some */
 
     struct inc_job *jobs; /* whose collectives switches add up; the first is the next to send */
-    bool is_inc_turn;     /* what they send takes turns with messages */
+    const struct inc_ops *inc; /* NULL: there are none */
+    bool is_inc_turn;          /* what they send takes turns with messages */
 
     const struct transport *transport;
     const struct uet_format *format; /* UET: how its packets are written */

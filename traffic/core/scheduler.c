@@ -518,9 +518,10 @@ static bool send_one(struct ep *ep, ns_t now)
     uint8_t priority = next_answers(ep, now);
     if (priority != NO_PRIORITY)
         return send_answer(ep, priority, now);
-    if (ep->jobs && inc_can_send(ep, now) && (ep->is_inc_turn = !ep->is_inc_turn))
-        return inc_send(ep, now);
-    return send_some_data(ep, now) || (ep->jobs && inc_can_send(ep, now) && inc_send(ep, now));
+    bool has_parts = ep->inc && ep->inc->can_send(ep, now);
+    if (has_parts && (ep->is_inc_turn = !ep->is_inc_turn))
+        return ep->inc->send(ep, now);
+    return send_some_data(ep, now) || (has_parts && ep->inc->send(ep, now));
 }
 
 /* When what waits in a ring may leave by one of the ports that lead where it goes. */
@@ -571,8 +572,8 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
     at = ns_least(at, rx_buffer_due(&ep->rx_buffer));
     at = ns_least(at, uet_grant_due(ep));
-    if (ep->jobs)
-        at = ns_least(at, inc_due(ep, now));
+    if (ep->inc)
+        at = ns_least(at, ep->inc->due(ep, now));
     if (ep->notices.head) {
         const struct lane *lane = &ep->lanes[first_port(ep->notices.head->ports)];
         ns_t until = lane->paused_until[control];
@@ -600,8 +601,8 @@ ns_t schedule_all(struct ep *ep, ns_t now)
         release_paced(ep, ps_of_ns(now));
         time_out(ep, now);
         ring_alarms(ep, now);
-        if (ep->jobs)
-            inc_time_out(ep, now);
+        if (ep->inc)
+            ep->inc->time_out(ep, now);
         if (ep->transport->grant)
             ep->transport->grant(ep, now);
     } while (send_one(ep, now));

@@ -131,7 +131,8 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     if _uses_control(content["transport"]):
         carried.append(CONTROL_PRIORITY)
     _size(lot, content, chosen, is_lossy=bool({*carried} & {*chosen.lossy}))
-    content |= in_network(lot, content)
+    has_one_port = not chosen.has_ports and fabric.is_spread
+    content |= in_network(lot, content, has_one_port=has_one_port)
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
 

@@ -14,6 +14,7 @@ from lab.runs.lots.lot import Lot, Section
 from traffic.collectives import CHUNK_BYTES, IN_NETWORK
 from traffic.collectives.algorithms import ALGORITHMS
 from traffic.collectives.nccl import NcclProtocol
+from traffic.collectives.schedule import LOSSLESS
 from traffic.patterns.sizes import SIZES
 
 PLACEMENTS = "packed", "spread", "random", "topology-aware"
@@ -102,21 +103,26 @@ def exchange(lot: Lot, crowd: Crowd, ranks: int) -> Section:
     return found
 
 
-def in_network(lot: Lot, content: Section) -> Section:
-    """Now and then a collective that switches carry out, where hosts would."""
+def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
+    """Now and then a collective that switches carry out, where hosts would, or all speak to all."""
     told = content["traffic"]
-    fits = content["link"]["mtu"] >= CHUNK_BYTES and "overlay" not in content
-    if told.get("kind") != "collective" or told["op"] == "all-to-all" or not fits:
+    link = content["link"]
+    fits = link["mtu"] >= CHUNK_BYTES and not link.get("cbfc") and "overlay" not in content
+    fits = fits and has_one_port
+    is_collective = told.get("kind") == "collective" and told["op"] != "all-to-all"
+    if not fits or not (is_collective or told.get("kind") == "all-pairs") or not lot.chance(0.5):
         return {}
-    if not lot.chance(0.5):
-        return {}
+    if not is_collective:
+        op = lot.one([op for op in ALGORITHMS if IN_NETWORK in ALGORITHMS[op]])
+        size = {} if op == "barrier" else {"bytes": 1000 * lot.wide(1, 200)}
+        told = {"kind": "collective", "op": op, **size, "priority": told.get("priority", LOSSLESS)}
     kept = {key: value for key, value in told.items() if key not in ("node_size", "protocol")}
     return {
         "traffic": kept | {"algorithm": IN_NETWORK},
         "inc": {
-            **lot.maybe(0.5, slots=lot.wide(1, 512)),
-            **lot.maybe(0.2, rto_ns=lot.wide(10_000, 1_000_000)),
-            **lot.maybe(0.2, tries=lot.upto(8)),
+            **lot.maybe(0.7, slots=lot.wide(1, 512)),
+            **lot.maybe(0.4, rto_ns=lot.wide(10_000, 1_000_000)),
+            **lot.maybe(0.4, tries=lot.upto(8)),
         },
     }
 
