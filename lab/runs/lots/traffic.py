@@ -110,7 +110,7 @@ def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
     fits = link["mtu"] >= CHUNK_BYTES and not link.get("cbfc") and "overlay" not in content
     fits = fits and has_one_port
     is_collective = told.get("kind") == "collective" and told["op"] != "all-to-all"
-    if not fits or not (is_collective or told.get("kind") == "all-pairs") or not lot.chance(0.5):
+    if not fits or not (is_collective or told.get("kind") == "all-pairs") or lot.chance(0.5):
         return {}
     if not is_collective:
         op = lot.one([op for op in ALGORITHMS if IN_NETWORK in ALGORITHMS[op]])
