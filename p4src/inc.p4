@@ -18,7 +18,7 @@
 // owner: so the same does for all-reduce, reduce-scatter, all-gather, broadcast and barrier.
 //
 // Reads:  hdr.inc, hdr.vector, the ingress port, meta.flood_step.
-// Writes: hdr.inc, hdr.vector, the IP header, UDP; meta.in_tree: this packet is dealt with;
+// Writes: hdr.inc, hdr.vector, the IP header, hdr.udp; meta.in_tree: this packet is dealt with;
 //         meta.out_port, meta.next_mac, meta.flood_step, meta.copy_*; meta.drop_reason.
 // Stops:  a job that is not known here is no concern of ours: its packets are sent to their own sender,
 //         and routed so, which tells it. Results leave one after the other, as floods do (vxlan.p4).

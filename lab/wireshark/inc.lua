@@ -38,7 +38,7 @@ function inc.dissector(buffer, pinfo, tree)
     part:add(field.owner, buffer(8, 2))
     part:add(field.member, buffer(10, 2))
     part:add(field.exponent, buffer(12, 1))
-    for at = 0, math.min(NUMBERS, (buffer:len() - HEADER) // 4) - 1 do
+    for at = 0, math.min(NUMBERS, math.floor((buffer:len() - HEADER) / 4)) - 1 do
         part:add(field.number, buffer(HEADER + 4 * at, 4))
     end
     return buffer:len()

@@ -57,7 +57,7 @@ class Contract:
 @cache
 def done() -> dict[str, Contract]:
     """By file: what its controls, parsers and actions do, with what is compiled in for BMv2."""
-    told = CompileOptions(stop_after="types", defines=("PARKING",))
+    told = CompileOptions(stop_after="types", defines=("PARKING", "INC"))
     return {**does(compile_program(PROGRAM, told)), **does(compile_program(PROGRAM, PLAIN))}
 
 
