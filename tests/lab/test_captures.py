@@ -44,6 +44,25 @@ def test_tshark_reads_what_is_behind_congas_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_reads_parts_and_results(tmp_path: Path) -> None:
+    """A chunk goes up once and comes down once; member m gives m + 1 times the first one's."""
+    simulate("in-network-allreduce", "traffic.bytes=16KB", "measures.pcap=[h1-leaf1]", out=tmp_path)
+    fields = [f"inc.{name}" for name in ("kind", "data", "job", "chunk", "owner", "number")]
+    given: dict[str, list[int]] = {}  # by chunk: of the first member
+    for name, kind, times in (("h1-leaf1.pcap", 0x11, 1), ("leaf1-h1.pcap", 0x12, 8 * 9 // 2)):
+        rows = dissected(
+            str(tmp_path / "pcaps" / name), CONGA_DISSECTOR.with_name("inc.lua"), fields
+        )
+        assert [_number(row[3]) for row in rows] == list(range(1, 17))
+        for row in rows:
+            assert [_number(row[at]) for at in (0, 2, 4)] == [kind, 1, 0xFFFF]
+            numbers = [int(word) for word in row[5].split(",")]
+            assert len(numbers) == 256
+            first = given.setdefault(row[3], numbers)
+            assert numbers == [times * each % 2**32 for each in first]
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 @pytest.mark.parametrize("wide", [False, True])
 def test_tshark_and_scapy_read_the_same_of_csig(tmp_path: Path, wide: bool) -> None:
     """Tags on their way, and as answers reflect them; RoCEv2 is found behind both."""
