@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -39,6 +40,15 @@ Clock = Annotated[
     typer.Option(help="What clocks programs see; the fabric's if they use verbs."),
 ]
 
+Record = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write what programs of verbs did as a workload, which the simulator runs.",
+        show_default=False,
+    ),
+]
+
 
 def command(
     hosts: Annotated[str, typer.Argument(help="Such as h1,h2,h3, or all.")],
@@ -51,6 +61,7 @@ def command(
     stretch: Stretch = "1",
     verbs: Verbs = None,
     clock: Clock = None,
+    record: Record = None,
     out: Out = None,
 ) -> None:
     """Run a program on hosts of the running lab, or on a fabric of its own.
@@ -66,7 +77,9 @@ def command(
     words = words[words[0] == "--" :] or words
     uses_verbs = uses_verbs_library(words[0]) if verbs is None else verbs
     door = door_of(uses_verbs, clock)
-    wanted = Wanted(hosts, tuple(words), priority, times(stretch), verbs=door)
+    if record is not None and door is None:
+        raise LabError("--record is for programs that use verbs", "Say --verbs too.")
+    wanted = Wanted(hosts, tuple(words), priority, times(stretch), verbs=door, record=record)
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))
 
 

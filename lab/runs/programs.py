@@ -21,6 +21,7 @@ from lab.progress import Stages
 from lab.results.outcome import SwitchCounts
 from lab.runs.emulate import emulate
 from lab.runs.mpi import Mpirun, Way
+from lab.runs.recording import write_recorded
 from lab.runs.run import check
 from lab.runs.verbs import VerbsDoor, bytes_of_pair
 from lab.scenario.experiment import Experiment
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lab.engines.mininet.nics import NicCounts
 
 _NAMES = "hosts"  # in the folder of a start: what is to be its /etc/hosts
+_RECORD = "record"  # what adapters write down
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Wanted:
     mpirun: Mpirun | None = None  # the launcher; none: a program a rank, without one
     verbs: VerbsDoor | None = None  # what programs of RDMA find
     ranks: int | None = None  # of one job, several a host if there are more; none: one a host
+    record: Path | None = None  # where what those do is written, as a workload
 
     def tasks(self, ground: Ground, folder: Path) -> list[Task]:
         """The processes to start; a folder keeps what they need."""
@@ -140,7 +143,8 @@ class Wanted:
                     found = self.verbs.found_by(words, host, adapters[host], kept)
                     task = _task(ground, hosts, rank, found, stretch, folder)
                     told = self.verbs.environment(task.environment, adapters[host], folder)
-                    tasks.append(replace(task, environment={**told, **together}))
+                    told |= together | self._recorded(host, folder)
+                    tasks.append(replace(task, environment=told))
         return tasks
 
     def announced(self, ground: Ground) -> str:
@@ -159,6 +163,13 @@ class Wanted:
             f"{passes}. {Path(self.words[0]).name} will take at least {duration(takes_ns)}, which "
             f"are {duration(takes_ns * ground.dilation)}; -n says how many messages."
         )
+    def _recorded(self, host: str, folder: Path) -> dict[str, str]:
+        """What has a host's adapter write down what is done."""
+        if self.record is None:
+            return {}
+        lines = folder / _RECORD / host
+        lines.mkdir(parents=True, exist_ok=True)
+        return {"CLOSLAB_VERBS_RECORD": str(lines)}
 
     def _ways(self, ground: Ground, hosts: Sequence[str], folder: Path) -> dict[str, Way]:
         """A launcher's to hosts."""
@@ -223,7 +234,12 @@ def launch(
         print(wanted.announced(ground), file=sys.stderr)
     with scratch() as folder:
         (folder / _NAMES).write_text(names)
-        return programs.run(wanted.tasks(ground, folder), happen)
+        ended = programs.run(wanted.tasks(ground, folder), happen)
+        if wanted.record is not None:
+            hosts = [*ground.pids]
+            said = write_recorded(folder / _RECORD, hosts, ground.dilation, wanted.record)
+            print(said, file=sys.stderr)
+        return ended
 
 
 def told(ended: Ended, dilation: float) -> str:

@@ -35,4 +35,17 @@ static inline struct ibv_context *open_device(void)
     return context;
 }
 
+/* Which GID of a device is of IPv4: the kernel's have one of IPv6 before it. */
+static inline int gid_index(struct ibv_context *context)
+{
+    static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+    union ibv_gid gid;
+    int index = 0;
+    for (; !ibv_query_gid(context, 1, index, &gid); index++)
+        if (!memcmp(gid.raw, mapped, sizeof mapped))
+            return index;
+    need(false, "no GID is of IPv4");
+    return index;
+}
+
 #endif

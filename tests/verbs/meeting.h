@@ -39,6 +39,7 @@ static inline void exchange(const void *mine, void *others, size_t n)
 struct end {
     uint32_t qpn, psn;
     union ibv_gid gid;
+    int gid_index;
 };
 
 static inline void connect_qp(struct ibv_qp *qp, struct end here, struct end there, int mtu,
@@ -49,7 +50,9 @@ static inline void connect_qp(struct ibv_qp *qp, struct end here, struct end the
         .path_mtu = mtu, .dest_qp_num = there.qpn, .rq_psn = there.psn, .sq_psn = here.psn,
         .max_rd_atomic = 4, .max_dest_rd_atomic = 16, .min_rnr_timer = 1,
         .timeout = (uint8_t)timeout, .retry_cnt = 7, .rnr_retry = (uint8_t)rnr_retry,
-        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = there.gid, .hop_limit = 64}},
+        .ah_attr = {.is_global = 1, .port_num = 1,
+                    .grh = {.dgid = there.gid, .sgid_index = (uint8_t)here.gid_index,
+                            .hop_limit = 64}},
     };
     need(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
                                        IBV_QP_ACCESS_FLAGS), "INIT");

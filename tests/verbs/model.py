@@ -76,7 +76,7 @@ COMPLETES_AS = {
     Opcode.FETCH_ADD: 4,
 }
 RECEIVED, RECEIVED_WRITE = 128, 129
-WITH_IMM, WITH_INV = 2, 8
+WITH_GRH, WITH_IMM, WITH_INV = 1, 2, 8  # some tell of every packet that it had a GRH
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,11 @@ def _length(chance: random.Random, mtu: int) -> int:
     return chance.randrange(2 * mtu if kind < 0.93 else LONGEST + 1)
 
 
-def _pieces(chance: random.Random, length: int, fetches: bool) -> tuple[tuple[int, int], ...]:
+def _pieces(
+    chance: random.Random, length: int, fetches: bool, most: int
+) -> tuple[tuple[int, int], ...]:
     """A length in parts: of a pool anywhere, but where something lands one behind the other."""
-    cuts = sorted(chance.randint(0, length) for _ in range(chance.randrange(PIECES)))
+    cuts = sorted(chance.randint(0, length) for _ in range(chance.randrange(most)))
     lengths = [end - start for start, end in zip((0, *cuts), (*cuts, length), strict=True)]
     if not length and chance.random() < 0.5:
         return ()
@@ -157,8 +159,11 @@ def _pieces(chance: random.Random, length: int, fetches: bool) -> tuple[tuple[in
     return tuple(found)
 
 
-def draw_plan(seed: int, operations: int, mtu: int) -> Plan:
-    """Operations of all kinds."""
+def draw_plan(
+    seed: int, operations: int, mtu: int, *, invalidates: bool = True,
+    pieces: tuple[int, int] = (PIECES, PIECES),
+) -> Plan:  # fmt: skip
+    """Operations of all kinds, or without SEND that invalidates a key; of so many pieces by pair."""
     chance = random.Random(seed)
     found: list[Operation] = []
     counts, unsignalled, keys = [0] * PAIRS, [0] * PAIRS, iter(range(KEYS))
@@ -170,7 +175,7 @@ def draw_plan(seed: int, operations: int, mtu: int) -> Plan:
         opcode = chance.choice([*Opcode])
         imm = chance.getrandbits(32)
         if opcode is Opcode.SEND_WITH_INV:
-            key = next(keys, None) if chance.random() < 0.2 else None
+            key = next(keys, None) if chance.random() < 0.2 and invalidates else None
             opcode, imm = (Opcode.SEND, 0) if key is None else (opcode, key)
         length = WORD if opcode.is_atomic else _length(chance, 128 << mtu)
         at = chance.randrange(REGION - length + 1)
@@ -190,9 +195,9 @@ def draw_plan(seed: int, operations: int, mtu: int) -> Plan:
         # Few values, so that comparisons find what they look for now and then.
         compare_add = chance.choice((0, 1, 2, 3, chance.getrandbits(64)))
         swap = chance.choice((0, 1, 2, 3, chance.getrandbits(64)))
-        pieces = _pieces(chance, length, opcode.fetches)
+        parts = _pieces(chance, length, opcode.fetches, pieces[pair])
         found.append(
-            Operation(pair, opcode, flags, at, imm, compare_add, swap, pieces, counts[pair])
+            Operation(pair, opcode, flags, at, imm, compare_add, swap, parts, counts[pair])
         )
         counts[pair] += 1
     return Plan(mtu, seed & 0xFFFFFFFF, chance.randbytes(POOL), found)
@@ -328,8 +333,9 @@ def differences(plan: Plan, asked: bytes, served: bytes) -> list[str]:
         ended = [(one.index, one.opcode) for one in mine
                  if one.kind == "o" and one.pair == pair and not one.status]  # fmt: skip
         received = [
-            (one.index, one.opcode, one.flags, one.length, one.imm if one.flags else 0, one.data)
+            (one.index, one.opcode, flags, one.length, one.imm if flags else 0, one.data)
             for one in others if one.kind == "r" and one.pair == pair and not one.status
+            for flags in (one.flags & ~WITH_GRH,)
         ]  # fmt: skip
         expected = [(index, *one) for index, one in enumerate(due.received)]
         found += _apart(f"pair {pair}: completion", ended, due.completions)

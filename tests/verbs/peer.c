@@ -39,7 +39,8 @@ static void connect_pair(uint32_t wrong, int mtu)
     need(qp, "create_qp");
     here = (struct side){.end = {.qpn = qp->qp_num, .psn = 0xFFFFFF}, .rkey = mr->rkey,
                          .weak_rkey = weak->rkey, .address = (uintptr_t)memory};
-    need(!ibv_query_gid(context, 1, 0, &here.end.gid), "query_gid");
+    here.end.gid_index = gid_index(context);
+    need(!ibv_query_gid(context, 1, here.end.gid_index, &here.end.gid), "query_gid");
     exchange(&here, &there, sizeof here);
     there.end.qpn += wrong;
     connect_qp(qp, here.end, there.end, mtu, TIMEOUT, 1);

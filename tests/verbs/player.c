@@ -322,7 +322,8 @@ static void connect_pairs(void)
         here.end[i] = (struct end){.qpn = pairs[i].qp->qp_num, .psn = draw(1 << 24)};
         if (draw(2))
             here.end[i].psn |= 0xFFFF00; /* so that numbers begin anew soon */
-        need(!ibv_query_gid(context, 1, 0, &here.end[i].gid), "query_gid");
+        here.end[i].gid_index = gid_index(context);
+        need(!ibv_query_gid(context, 1, here.end[i].gid_index, &here.end[i].gid), "query_gid");
     }
     here.region = (uintptr_t)region;
     here.rkey = region_mr->rkey;

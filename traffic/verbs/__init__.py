@@ -15,7 +15,7 @@ _CORE = _HERE.parent / "core"
 _CONTROLS = sorted((_CORE / "cc").glob("*.c"))
 _ADAPTER = (
     *("completion", "datagram", "device", "memory", "packet", "port", "queue_pair"),
-    *("rate", "requester", "responder", "route", "shown", "together", "words", "work"),
+    *("rate", "record", "requester", "responder", "route", "shown", "together", "words", "work"),
 )
 
 _CONNECTIONS = ("rdma_cm", "cm_endpoint", "cm_event", "cm_refused", "cm_wire")

@@ -71,6 +71,7 @@ struct cm_channel {
 
 extern pthread_mutex_t cm_lock;
 extern struct cm_id *cm_ids; /* all there are */
+extern unsigned cm_destroyed; /* how many there were besides */
 
 static inline uint32_t cm_psn(uint32_t qpn) { return qpn * 2654435761u >> 8; }
 static inline struct cm_id *cm_of(struct rdma_cm_id *id) { return (struct cm_id *)id; }
@@ -82,7 +83,8 @@ int cm_ready_to_send(struct cm_id *id); /* its queue pair, if it has one */
 
 /* cm_event.c */
 void cm_tell(struct cm_id *id, int event, int status);
-void cm_forget(struct cm_id *id);
+void cm_forget(struct cm_id *id); /* what happened to it */
+bool cm_is_untold(const struct cm_id *id); /* that it came */
 int cm_complete(struct cm_id *id); /* one without a channel waits for what it began */
 
 /* cm_wire.c */
@@ -91,6 +93,7 @@ void cm_compose(struct cm_id *id, enum cm_word word, const struct rdma_conn_para
 bool cm_send(const struct cm_id *id); /* what was composed */
 bool cm_send_word(const struct cm_id *id, enum cm_word word);
 socklen_t cm_size(const struct sockaddr *address);
+void cm_hang_up(struct cm_id *id);
 
 /* What both programs and these files call. */
 struct rdma_event_channel *rdma_create_event_channel(void);

@@ -147,6 +147,15 @@ void cm_forget(struct cm_id *id)
         move(id, channel_of(id->base.channel), NULL);
 }
 
+bool cm_is_untold(const struct cm_id *id)
+{
+    const struct cm_event *event = channel_of(id->base.channel)->first;
+    while (event && (event->base.id != &id->base ||
+                     event->base.event != RDMA_CM_EVENT_CONNECT_REQUEST))
+        event = event->next;
+    return event;
+}
+
 int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *to)
 {
     struct cm_id *id = cm_of(base);

@@ -20,6 +20,7 @@ enum {
 };
 
 struct cm_id *cm_ids;
+unsigned cm_destroyed;
 static int wake = -1;
 
 static long long now_ms(void)
@@ -79,10 +80,14 @@ bool cm_send_word(const struct cm_id *id, enum cm_word word)
     return say(id, &message);
 }
 
-static void hang_up(struct cm_id *id)
+/* What is closed while the thread waits for it ends only when that waits no more: a port would be
+ * taken, and the peer not be told, until something else happens. */
+void cm_hang_up(struct cm_id *id)
 {
-    if (id->fd >= 0)
+    if (id->fd >= 0) {
+        shutdown(id->fd, SHUT_RDWR);
         close(id->fd);
+    }
     id->fd = -1;
 }
 
@@ -90,17 +95,10 @@ static void hang_up(struct cm_id *id)
 
 static void give_up(struct cm_id *id, int event, int status)
 {
-    hang_up(id);
+    cm_hang_up(id);
     id->state = CM_BOUND;
     id->theirs = (struct cm_message){0};
     cm_tell(id, event, status);
-}
-
-static void ask(struct cm_id *id)
-{
-    id->state = CM_ASKED;
-    if (!cm_send(id))
-        give_up(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 }
 
 static void connect_again(struct cm_id *id)
@@ -108,7 +106,7 @@ static void connect_again(struct cm_id *id)
     struct sockaddr_storage from = id->base.route.addr.src_storage;
     const struct sockaddr *to = &id->base.route.addr.dst_addr;
     const int any_port = 0;
-    hang_up(id);
+    cm_hang_up(id);
     id->again_at = 0;
     if (from.ss_family == AF_INET6)
         ((struct sockaddr_in6 *)&from)->sin6_port = any_port;
@@ -120,6 +118,26 @@ static void connect_again(struct cm_id *id)
         give_up(id, RDMA_CM_EVENT_UNREACHABLE, -errno);
 }
 
+/* Nobody listens yet, or who did has gone without a word. */
+static void try_again(struct cm_id *id)
+{
+    if (id->tries++ == TRIES) {
+        give_up(id, RDMA_CM_EVENT_REJECTED, REJECTED_NOBODY);
+        return;
+    }
+    cm_hang_up(id);
+    id->state = CM_CONNECTS;
+    id->again_at = now_ms() + AGAIN_MS;
+    id->come = 0;
+}
+
+static void ask(struct cm_id *id)
+{
+    id->state = CM_ASKED;
+    if (!cm_send(id))
+        try_again(id);
+}
+
 static void connected(struct cm_id *id)
 {
     int code = 0;
@@ -127,10 +145,8 @@ static void connected(struct cm_id *id)
     getsockopt(id->fd, SOL_SOCKET, SO_ERROR, &code, &size);
     if (!code)
         ask(id);
-    else if (code == ECONNREFUSED && id->tries++ < TRIES)
-        id->again_at = now_ms() + AGAIN_MS, hang_up(id);
-    else if (code == ECONNREFUSED)
-        give_up(id, RDMA_CM_EVENT_REJECTED, REJECTED_NOBODY);
+    else if (code == ECONNREFUSED || code == ECONNRESET)
+        try_again(id);
     else
         give_up(id, RDMA_CM_EVENT_UNREACHABLE, -code);
 }
@@ -169,7 +185,7 @@ static void heard(struct cm_id *id)
 {
     const struct cm_message *said = &id->coming;
     if (said->magic != MAGIC || said->is_datagram != (id->base.ps == RDMA_PS_UDP)) {
-        hang_up(id);
+        cm_hang_up(id);
         return;
     }
     if (said->word != CM_RTU)
@@ -180,7 +196,7 @@ static void heard(struct cm_id *id)
         id->is_told = true;
         cm_tell(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
     } else if (said->word == CM_REJ && id->state == CM_ASKED) {
-        hang_up(id);
+        cm_hang_up(id);
         id->state = CM_BOUND;
         cm_tell(id, RDMA_CM_EVENT_REJECTED, REJECTED_BY_PROGRAM);
     } else if (said->word == CM_REP && id->state == CM_ASKED) {
@@ -201,13 +217,18 @@ static void heard(struct cm_id *id)
     }
 }
 
-/* The peer has hung up, or is no more. */
+/* The peer has hung up, or is no more. One that was asked and never answered may have listened for
+ * somebody else, and soon do so for this one. */
 static void ended(struct cm_id *id)
 {
     enum cm_state was = id->state;
-    hang_up(id);
+    if (was == CM_ASKED) {
+        try_again(id);
+        return;
+    }
+    cm_hang_up(id);
     id->state = CM_OVER;
-    if (was == CM_ASKED || was == CM_REPLIED)
+    if (was == CM_REPLIED)
         cm_tell(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
     else if ((was == CM_CONNECTED || was == CM_ACCEPTED) && id->base.ps != RDMA_PS_UDP)
         cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, 0);
@@ -287,28 +308,20 @@ static unsigned gather_files(int *wait_ms)
     return count;
 }
 
-static bool is_known(const struct cm_id *wanted, int fd)
-{
-    for (const struct cm_id *id = cm_ids; id; id = id->next)
-        if (id == wanted)
-            return id->fd == fd;
-    return false;
-}
-
 static void *run(void *unused)
 {
     uint64_t times;
     pthread_mutex_lock(&cm_lock);
     for (;;) {
         int wait_ms;
-        unsigned count = gather_files(&wait_ms);
+        unsigned count = gather_files(&wait_ms), destroyed = cm_destroyed;
         pthread_mutex_unlock(&cm_lock);
         poll(files, count, wait_ms);
         if (files[0].revents && read(wake, &times, sizeof times) < 0)
             files[0].revents = 0;
         pthread_mutex_lock(&cm_lock);
-        for (unsigned i = 1; i < count; i++)
-            if (files[i].revents && is_known(owners[i], files[i].fd))
+        for (unsigned i = 1; i < count && destroyed == cm_destroyed; i++)
+            if (files[i].revents)
                 look_after(owners[i], files[i].revents);
     }
     return unused;

@@ -128,6 +128,7 @@ void datagram_send(struct ctx *ctx, struct qp *qp, ns_t now)
         struct work *work = &qp->sends[qp->sends_head];
         if (!send_one(ctx, qp, work))
             return;
+        record_done(qp, work);
         datagram_forget(work);
         qp_complete(qp, work, IBV_WC_SUCCESS);
         qp->sends_head = (qp->sends_head + 1) % qp->sends_size;

@@ -226,6 +226,7 @@ static void context_free(struct ctx *ctx)
     free(ctx->qps);
     free(ctx->keys);
     free(ctx->rates);
+    record_close(ctx);
     free(ctx);
 }
 
@@ -245,7 +246,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         return NULL;
     }
     ctx->active_mtu = mtu_of(ctx);
+    ctx->keys_free = 1;
     ctx->rates = rates_read(ctx);
+    record_open(ctx);
     ctx->verbs.query_port = query_port;
     ctx->verbs.query_device_ex = query_device_ex;
     ctx->verbs.create_qp_ex = qp_create_ex;

@@ -34,9 +34,9 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 /* A free place in the table of keys; NULL: there is none. */
 static struct key *free_key(struct ctx *ctx)
 {
-    for (uint32_t i = 1; i < ctx->keys_count; i++)
-        if (!ctx->keys[i].mr)
-            return &ctx->keys[i];
+    for (; ctx->keys_free < ctx->keys_count; ctx->keys_free++)
+        if (!ctx->keys[ctx->keys_free].mr)
+            return &ctx->keys[ctx->keys_free];
     if (ctx->keys_count == ctx->keys_room) {
         uint32_t room = ctx->keys_room ? 2 * ctx->keys_room : 64;
         struct key *grown = room <= KEYS_MOST ? realloc(ctx->keys, room * sizeof *grown) : NULL;
@@ -99,7 +99,10 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 {
     struct ctx *ctx = ctx_of(mr->context);
     pthread_mutex_lock(&ctx->lock);
-    ctx->keys[mr->lkey >> 8].mr = NULL;
+    uint32_t place = mr->lkey >> 8;
+    ctx->keys[place].mr = NULL;
+    if (place < ctx->keys_free)
+        ctx->keys_free = place;
     pthread_mutex_unlock(&ctx->lock);
     free(mr);
     return 0;

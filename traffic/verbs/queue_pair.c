@@ -275,8 +275,10 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
         if (base->state == IBV_QPS_RESET)
             qp->message = NOTHING;
         base->state = attr->qp_state;
-        if (attr->qp_state == IBV_QPS_RTR && !datagram_is(qp))
+        if (attr->qp_state == IBV_QPS_RTR && !datagram_is(qp)) {
             rate_begin(ctx, qp);
+            record_pair(ctx, qp);
+        }
     }
     pthread_mutex_unlock(&ctx->lock);
     port_wake(ctx);

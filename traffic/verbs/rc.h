@@ -13,6 +13,7 @@
 
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "../core/wire.h"
 #include "counters.h"
@@ -67,6 +68,7 @@ enum { AETH_RNR = 0x20, AETH_KIND = 0x60, AETH_NAK = 0x60 };
 /* A work request that waits or is under way. */
 struct work {
     uint64_t wr_id, first, last; /* of its packets; a READ's are the answers */
+    ns_t posted_at; /* if that is recorded */
     uint64_t remote, compare_add, swap;
     uint32_t rkey, imm, length;
     int opcode;
@@ -201,8 +203,9 @@ struct ctx {
     int active_mtu; /* as verbs number them */
     struct rates *rates; /* or NULL */
     struct key *keys;
-    uint32_t keys_count, keys_room;
+    uint32_t keys_count, keys_room, keys_free; /* keys_free: those before it are all taken */
     uint8_t frame[PACKET_MOST];
+    FILE *record; /* or NULL */
     struct counts counts, shown; /* shown: so much of them is in the files of /sys */
     ns_t shown_at;
 };
@@ -242,7 +245,16 @@ static inline bool rate_allows(const struct qp *qp, ns_t now) { return qp->leave
 /* together.c: waits, the first time, for other clients of the job. */
 void begin_together(void);
 
+/* record.c: what a program did, if that is asked for. */
+void record_open(struct ctx *ctx);
+void record_close(struct ctx *ctx);
+void record_pair(const struct ctx *ctx, const struct qp *qp);
+void record_done(const struct qp *qp, const struct work *work);
+void record_came(const struct ctx *ctx, const struct qp *qp, ns_t now);
+
 /* shown.c: in the files of /sys. */
+enum { GID_TEXT = 40 };
+const char *gid_text(const union ibv_gid *gid, char text[GID_TEXT]);
 void shown_addresses(const struct ctx *ctx, const char *interface);
 void shown_counts(struct ctx *ctx, ns_t now, bool is_last); /* now and then; without the lock */
 void shown_on_standard_error(const struct ctx *ctx);

@@ -10,7 +10,7 @@
 
 enum {
     ACK_TIMEOUT = 8, /* 4.096 us * 2^8: a fabric's round trips are some microseconds, */
-    UNDILATED_ACK_TIMEOUT = 14, /* a machine's that is busy some milliseconds */
+    UNDILATED_ACK_TIMEOUT = 17, /* a machine's some tenths of a second, if it is busy */
     RNR_TIMER = 1,
     READS_MOST = 16,
     BACKLOG = 128,
@@ -88,21 +88,45 @@ static void free_parts(struct cm_id *id)
     free(id->to_have);
 }
 
+/* Nobody knows it any more, the peer is told. */
+static void take_out(struct cm_id *id)
+{
+    struct cm_id **at = &cm_ids;
+    while (*at && *at != id)
+        at = &(*at)->next;
+    if (*at)
+        *at = id->next;
+    cm_destroyed++;
+    cm_forget(id);
+    cm_hang_up(id);
+}
+
+/* Those who came to a listener: whom the program has not been told of goes with it, and asks again
+ * whoever listens next. */
+static void forget_those_who_came(const struct cm_id *listener)
+{
+    for (struct cm_id *one = cm_ids, *next; one; one = next) {
+        next = one->next;
+        if (one->listener != listener)
+            continue;
+        one->listener = NULL;
+        if (!one->is_told || cm_is_untold(one)) {
+            take_out(one);
+            free(one);
+        }
+    }
+}
+
 int rdma_destroy_id(struct rdma_cm_id *base)
 {
     struct cm_id *id = cm_of(base);
     pthread_mutex_lock(&cm_lock);
-    for (struct cm_id **at = &cm_ids; *at; at = &(*at)->next)
-        if (*at == id) {
-            *at = id->next;
-            break;
-        }
-    for (struct cm_id *one = cm_ids; one; one = one->next)
-        if (one->listener == id)
-            one->listener = NULL;
-    cm_forget(id);
-    if (id->fd >= 0)
-        close(id->fd);
+    forget_those_who_came(id);
+    if (id->state == CM_ANSWERS) {
+        cm_compose(id, CM_REJ, NULL);
+        cm_send(id);
+    }
+    take_out(id);
     pthread_mutex_unlock(&cm_lock);
     if (base->event)
         rdma_ack_cm_event(base->event);

@@ -183,6 +183,7 @@ static void progress(const struct ctx *ctx, struct qp *qp, ns_t now)
 static void finish_first(struct qp *qp)
 {
     struct work *work = work_at(qp, 0);
+    record_done(qp, work);
     qp_complete(qp, work, IBV_WC_SUCCESS);
     qp->reads -= is_fetch(work) && qp->at;
     qp->una = work->last + 1;

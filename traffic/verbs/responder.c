@@ -224,7 +224,7 @@ static void repeat(struct qp *qp, const struct request *r)
     owe_fetched(qp, r);
 }
 
-static void take(struct ctx *ctx, struct qp *qp, const struct request *r)
+static void take(struct ctx *ctx, struct qp *qp, const struct request *r, ns_t now)
 {
     bool reads = r->opcode == RC_READ_REQUEST;
     uint8_t refused = 0;
@@ -250,6 +250,8 @@ static void take(struct ctx *ctx, struct qp *qp, const struct request *r)
     qp->nak_sent = false;
     qp->message = r->ends ? NOTHING : r->is_send ? RC_SEND_FIRST : RC_WRITE_FIRST;
     qp->msn = (qp->msn + r->ends) & PSN_MASK;
+    if (r->ends && (r->is_send || r->is_write))
+        record_came(ctx, qp, now);
     qp->expected += reads && r->length ? (r->length + qp->mtu - 1) / qp->mtu : 1;
     if (!r->is_send && !r->is_write)
         owe_fetched(qp, r);
@@ -270,7 +272,7 @@ void responder_asked(struct ctx *ctx, struct qp *qp, const uint8_t *bth, uint32_
         ctx->counts.duplicate_request++;
         repeat(qp, &r);
     } else {
-        take(ctx, qp, &r);
+        take(ctx, qp, &r, now);
     }
     responder_send(ctx, qp, now);
 }

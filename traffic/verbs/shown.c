@@ -38,14 +38,20 @@ static bool show(const char *place, int index, const char *text)
     return written;
 }
 
+const char *gid_text(const union ibv_gid *gid, char text[GID_TEXT])
+{
+    char *at = text;
+    for (unsigned j = 0; j < sizeof gid->raw; j += 2)
+        at += snprintf(at, (size_t)(text + GID_TEXT - at), "%s%02x%02x", j ? ":" : "",
+                       gid->raw[j], gid->raw[j + 1]);
+    return text;
+}
+
 void shown_addresses(const struct ctx *ctx, const char *interface)
 {
     for (int i = 0; i < ctx->gid_count; i++) {
-        char text[40] = "", *at = text;
-        for (unsigned j = 0; j < 16; j += 2)
-            at += snprintf(at, (size_t)(text + sizeof text - at), "%s%02x%02x", j ? ":" : "",
-                           ctx->gids[i].raw[j], ctx->gids[i].raw[j + 1]);
-        if (!show("gids", i, text) || !show("gid_attrs/types", i, "RoCE v2") ||
+        char text[GID_TEXT];
+        if (!show("gids", i, gid_text(&ctx->gids[i], text)) || !show("gid_attrs/types", i, "RoCE v2") ||
             !show("gid_attrs/ndevs", i, interface))
             return;
     }

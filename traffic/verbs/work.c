@@ -65,6 +65,7 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
         .wr_id = wr->wr_id,
         .first = qp->to_assign,
         .last = qp->to_assign + packets - 1,
+        .posted_at = qp_ctx(qp)->record ? port_now() : 0,
         .remote = wr->wr.rdma.remote_addr,
         .compare_add = wr->wr.atomic.compare_add,
         .swap = wr->wr.atomic.swap,
