@@ -163,6 +163,7 @@ class Wanted:
             f"{passes}. {Path(self.words[0]).name} will take at least {duration(takes_ns)}, which "
             f"are {duration(takes_ns * ground.dilation)}; -n says how many messages."
         )
+
     def _recorded(self, host: str, folder: Path) -> dict[str, str]:
         """What has a host's adapter write down what is done."""
         if self.record is None:

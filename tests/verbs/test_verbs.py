@@ -59,11 +59,7 @@ def player(libraries: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def peer(libraries: Path) -> Path:
-    program = libraries / "peer"
-    linked = ("-L", str(libraries), "-l:libibverbs.so.1")
-    command = [*build.compiler(), *STRICT, f"-I{ABI}", str(HERE / "peer.c"), *linked]
-    subprocess.run([*command, "-o", str(program)], check=True)
-    return program
+    return linked(libraries, "peer.c")
 
 
 @cache
@@ -87,6 +83,20 @@ def need(program: str) -> str:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
     return program
+
+
+def linked(folder: Path, source: str, *more: str) -> Path:
+    """A program of these tests, with the library of a folder."""
+    program = folder / source.removesuffix(".c")
+    words = (f"-I{ABI}", *more, str(HERE / source), "-L", str(folder), "-l:libibverbs.so.1")
+    subprocess.run([*build.compiler(), *STRICT, *words, "-o", str(program)], check=True)
+    return program
+
+
+def numbers(said: str) -> dict[str, int]:
+    """Of lines that a program of these tests said."""
+    found = re.findall(r"^(\S+) (-?\d+)$", said, re.MULTILINE)
+    return {name: int(number) for name, number in found}
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -188,12 +198,15 @@ def test_nothing_is_read_wrongly_or_left(tmp_path: Path, watches: str) -> None:
 
 def test_what_goes_wrong_is_told_as_verbs_tell_it(libraries: Path, peer: Path) -> None:
     (_, other), (_, said) = over_wire(libraries, f"{peer} -", f"{peer} 10.9.0.1")
-    told = dict(re.findall(r"^(\S+) (\d+)$", said, re.MULTILINE))
-    assert {name: int(told[name]) for name in STATUS} == STATUS
+    assert numbers(said) == STATUS
     assert "too-long-received 1" in other  # a length error of the receiver's own
 
 
 LIMITS = {
+    "done-without-polling": 1,
+    "told-of": 4,
+    "of-the-rest": -1,
+    "destroyed": 1,
     "pairs": 10000,
     "busy-domain": 1,
     "busy-queue": 1,
@@ -203,22 +216,48 @@ LIMITS = {
     "too-long-a-queue": 1,
     "no-such-queue": 1,
     "write-of-what-is-not-writable": 1,
-    "after-a-fork": 1,
+    "a-child": 1,
+    "a-child-that-closes": 1,
+    "a-child-that-opens": 1,
+    "after-forks": 1,
     "all-ended": 1,
 }
 
 
-def test_what_is_too_much_is_refused_and_all_of_it_ends(tmp_path: Path) -> None:
+REGISTRATIONS = {
+    "registrations": (1 << 20) - 1,
+    "no-more-memory": 1,
+    "one-more": 1,
+    "still-none": 1,
+}
+
+
+def test_what_is_too_much_is_refused_and_all_of_it_ends() -> None:
     """Watched by the sanitizers: nothing is left of ten thousand queue pairs."""
-    folder, program = watched_libraries(MEMORY), tmp_path / "limits"
-    words = (f"-fsanitize={MEMORY}", f"-I{ABI}", "-L", str(folder), "-l:libibverbs.so.1")
-    command = [*build.compiler(), *STRICT, str(HERE / "limits.c"), *words, "-o", str(program)]
-    subprocess.run(command, check=True)
+    folder = watched_libraries(MEMORY)
+    program = linked(folder, "limits.c", f"-fsanitize={MEMORY}")
     (code, said), _ = over_wire(folder, str(program), "true")
     assert code == 0, said
-    found = re.findall(r"^(\S+) (-?\d+)$", said, re.MULTILINE)
-    assert {name: int(number) for name, number in found} == LIMITS, said
+    assert numbers(said) == LIMITS, said
     assert "runtime error" not in said
+
+
+def test_registrations_beyond_the_limit_are_refused(libraries: Path) -> None:
+    """A million, and one more when one is given back."""
+    program = linked(libraries, "limits.c")
+    (code, said), _ = over_wire(libraries, f"{program} registrations", "true")
+    assert (code, numbers(said)) == (0, REGISTRATIONS), said
+
+
+@pytest.mark.slow
+def test_valgrind_finds_nothing(libraries: Path, player: Path, peer: Path, tmp_path: Path) -> None:
+    """At both ends of what is refused, and of random operations: no wrong access, nothing lost."""
+    watched = f"{need('valgrind')} -q --leak-check=full --error-exitcode=9 --fair-sched=yes"
+    ends = over_wire(libraries, f"{watched} {peer} -", f"{watched} {peer} 10.9.0.1")
+    assert [code for code, _ in ends] == [0, 0], ends
+    commands = Round(10, 200, tmp_path).write(player)
+    ends = over_wire(libraries, *(f"{watched} {command}" for command in commands))
+    assert [code for code, _ in ends] == [0, 0], ends
 
 
 def test_a_peer_that_is_killed_is_noticed(libraries: Path) -> None:

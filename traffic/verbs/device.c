@@ -221,6 +221,54 @@ static int mtu_of(const struct ctx *ctx)
     return mtu;
 }
 
+/* A process that is forked has its parent's adapters to close them: their threads are not its own.
+ * It is made while none of these is at work. */
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ctx *opened;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&opened_lock);
+    for (struct ctx *ctx = opened; ctx; ctx = ctx->next)
+        pthread_mutex_lock(&ctx->lock);
+}
+
+static void after_fork(void)
+{
+    for (struct ctx *ctx = opened; ctx; ctx = ctx->next)
+        pthread_mutex_unlock(&ctx->lock);
+    pthread_mutex_unlock(&opened_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    for (struct ctx *ctx = opened; ctx; ctx = ctx->next)
+        ctx->thread = 0;
+    after_fork();
+}
+
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork_in_child); }
+
+static void enter(struct ctx *ctx)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&opened_lock);
+    ctx->next = opened;
+    opened = ctx;
+    pthread_mutex_unlock(&opened_lock);
+}
+
+static void leave(const struct ctx *ctx)
+{
+    struct ctx **at = &opened;
+    pthread_mutex_lock(&opened_lock);
+    while (*at != ctx)
+        at = &(*at)->next;
+    *at = ctx->next;
+    pthread_mutex_unlock(&opened_lock);
+}
+
 static void context_free(struct ctx *ctx)
 {
     free(ctx->qps);
@@ -268,12 +316,14 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         context_free(ctx);
         return NULL;
     }
+    enter(ctx);
     return context;
 }
 
 int ibv_close_device(struct ibv_context *context)
 {
     struct ctx *ctx = ctx_of(context);
+    leave(ctx);
     port_close(ctx);
     if (getenv("CLOSLAB_VERBS_COUNTS"))
         shown_on_standard_error(ctx);

@@ -186,6 +186,7 @@ struct ctx {
     struct verbs_context verbs; /* programs hold its last member */
     pthread_mutex_t lock;
     pthread_t thread;
+    struct ctx *next; /* of those that are open */
     int socket, loop, wake; /* loop: to programs on this host, this one included */
     int own[2]; /* own: UDP's port of either IP, which nobody reads; -1: not ours */
     int ifindex;
