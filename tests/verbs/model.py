@@ -159,11 +159,20 @@ def _pieces(
     return tuple(found)
 
 
-def draw_plan(
-    seed: int, operations: int, mtu: int, *, invalidates: bool = True,
-    pieces: tuple[int, int] = (PIECES, PIECES),
-) -> Plan:  # fmt: skip
-    """Operations of all kinds, or without SEND that invalidates a key; of so many pieces by pair."""
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What both ends can do: all of it, if nothing else is said."""
+
+    invalidates: bool = True
+    pieces: tuple[int, int] = (PIECES, PIECES)  # of an operation, by pair
+    inlines: tuple[bool, bool] = (True, True)
+
+
+ABLE = Able()
+
+
+def draw_plan(seed: int, operations: int, mtu: int, able: Able = ABLE) -> Plan:
+    """Operations of all kinds."""
     chance = random.Random(seed)
     found: list[Operation] = []
     counts, unsignalled, keys = [0] * PAIRS, [0] * PAIRS, iter(range(KEYS))
@@ -175,7 +184,7 @@ def draw_plan(
         opcode = chance.choice([*Opcode])
         imm = chance.getrandbits(32)
         if opcode is Opcode.SEND_WITH_INV:
-            key = next(keys, None) if chance.random() < 0.2 and invalidates else None
+            key = next(keys, None) if chance.random() < 0.2 and able.invalidates else None
             opcode, imm = (Opcode.SEND, 0) if key is None else (opcode, key)
         length = WORD if opcode.is_atomic else _length(chance, 128 << mtu)
         at = chance.randrange(REGION - length + 1)
@@ -187,7 +196,7 @@ def draw_plan(
         if chance.random() < 0.2:
             flags |= Flag.SOLICITED
         if not opcode.fetches and length <= INLINE_MOST and chance.random() < 0.5:
-            flags |= Flag.INLINE
+            flags |= Flag.INLINE if able.inlines[pair] else 0
         unsignalled[pair] += 1
         if number == last[pair] or chance.random() < 0.5 or unsignalled[pair] == TOLD_AT_LEAST:
             flags |= Flag.SIGNALED
@@ -195,7 +204,7 @@ def draw_plan(
         # Few values, so that comparisons find what they look for now and then.
         compare_add = chance.choice((0, 1, 2, 3, chance.getrandbits(64)))
         swap = chance.choice((0, 1, 2, 3, chance.getrandbits(64)))
-        parts = _pieces(chance, length, opcode.fetches, pieces[pair])
+        parts = _pieces(chance, length, opcode.fetches, able.pieces[pair])
         found.append(
             Operation(pair, opcode, flags, at, imm, compare_add, swap, parts, counts[pair])
         )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.verbs.model import PIECES, Plan, differences, draw_plan
+from tests.verbs.model import PIECES, Able, Plan, differences, draw_plan
 from tests.verbs.random_operations import MTUS, compile_player
 from tests.verbs.wire import libraries_in
 
@@ -123,12 +123,14 @@ class Ends:
 def both_plans(seed: int, count: int) -> tuple[Plan, Plan]:
     """What the lab's adapter asks of the kernel's, and the other way round.
 
-    The kernel's has no key of a program's memory invalidated from afar. Its library, until 2026,
-    takes a list that ibv_wr_* build for so many times its first piece.
+    The kernel's has no key of a program's memory invalidated from afar. Its library (until 2026)
+    takes a list that ibv_wr_* build for so many times its first piece, and one of inline data for
+    nothing.
     """
     mtu = 1 + seed % MTUS
-    ours = draw_plan(2 * seed, count // 2, mtu, invalidates=False)
-    return ours, draw_plan(2 * seed + 1, count // 2, mtu, pieces=(PIECES, 1))
+    ours = draw_plan(2 * seed, count // 2, mtu, Able(invalidates=False))
+    library = Able(pieces=(PIECES, 1), inlines=(True, False))
+    return ours, draw_plan(2 * seed + 1, count // 2, mtu, library)
 
 
 def operations(ends: Ends, player: Path, folder: Path, seed: int, count: int) -> list[str]:

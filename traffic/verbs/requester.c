@@ -251,10 +251,13 @@ static void take_nak(struct ctx *ctx, struct qp *qp, uint8_t syndrome, ns_t now)
             return;
         }
         qp->rnr_until = now + rnr_wait(ctx, syndrome);
+        qp->retries = 0; /* it is there, and hears */
         rewind_to_una(ctx, qp);
         qp->timer = 0;
         return;
     }
+    if (qp->rnr_until) /* of what was sent after it; soft-RoCE says so, too */
+        return;
     ctx->counts.packet_seq_err += !code;
     if (code >= 1 && code <= 3) {
         qp_fail(qp, status[code]);
