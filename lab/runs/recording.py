@@ -2,9 +2,9 @@
 
 Each host's adapter writes lines (traffic/verbs/record.c). A program is taken for one that goes on
 from request to request: it posts each so long after the last that it posted, had answered or was
-sent before, and not before any of these. That a READ is asked for is a message of one byte; what programs on one host send
-each other is left out, for it does not cross the fabric. A datagram may be lost, so nobody is taken
-to have waited for one.
+sent before, and not before any of these. That a READ is asked for is a message of one byte. What
+programs on one host send each other does not cross the fabric, and is left out. A datagram may be
+lost, so nobody is taken to have waited for one.
 """
 
 from __future__ import annotations
@@ -144,9 +144,7 @@ def _program(
 class _Schedule:
     """The deeds of each host, as lines of GOAL."""
 
-    def __init__(
-        self, programs: Sequence[_Program], hosts: Sequence[str], dilation: float
-    ) -> None:
+    def __init__(self, programs: Sequence[_Program], hosts: Sequence[str], dilation: float) -> None:
         self._programs = programs
         self._ranks = {host: rank for rank, host in enumerate(hosts)}
         self._dilation = dilation
@@ -185,7 +183,11 @@ class _Schedule:
 
     def _received(self, request: _Request) -> None:
         """What hosts do for a request without a program."""
-        here, peer, tag = request.pair.here.host, request.peer, self._tag(request.pair, request.peer)
+        here, peer, tag = (
+            request.pair.here.host,
+            request.peer,
+            self._tag(request.pair, request.peer),
+        )
         mine, other = self._ranks[here], self._ranks[peer]
         if request.kind in _FETCHES:
             asked = self._add(peer, f"recv {_ASKS_BYTES}b from {mine} tag {tag + 1}")

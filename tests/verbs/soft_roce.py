@@ -164,7 +164,9 @@ def main(told: Sequence[str]) -> int:
                 ends = Ends(libraries, pid)
                 for seed in seeds:
                     found = operations(ends, player, folder, seed, count)
-                    bad += report(f"seed {seed}, MTU {256 << seed % MTUS}, {count} operations", found)
+                    bad += report(
+                        f"seed {seed}, MTU {256 << seed % MTUS}, {count} operations", found
+                    )
                 for both in PROGRAMS:
                     for serves in (0, 1):
                         asks = f"{both[1 - serves]} {ADDRESSES[serves]}".split()

@@ -7,10 +7,12 @@ overtake packets; on a fabric they are run by ``closlab exec``.
 from __future__ import annotations
 
 import atexit
+import os
 import random
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,7 @@ from lab.errors import LabError
 from lab.runs.verbs import VerbsDoor, uses_verbs_library
 from switch import build
 from tests.lab.conftest import closlab
+from tests.verbs import soft_roce
 from tests.verbs.model import Opcode, differences
 from tests.verbs.random_operations import ABI, STRICT, Round, compile_player
 from tests.verbs.wire import libraries_in, over_wire
@@ -250,6 +253,16 @@ def test_registrations_beyond_the_limit_are_refused(libraries: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_kernels_soft_roce_asks_and_is_asked() -> None:
+    """Of the machine's own kernel: it is given an adapter, which goes when this ends."""
+    words = [sys.executable, "-m", "tests.verbs.soft_roce"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode == soft_roce.NOT_HERE:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
 def test_valgrind_finds_nothing(libraries: Path, player: Path, peer: Path, tmp_path: Path) -> None:
     """At both ends of what is refused, and of random operations: no wrong access, nothing lost."""
     watched = f"{need('valgrind')} -q --leak-check=full --error-exitcode=9 --fair-sched=yes"
@@ -462,6 +475,32 @@ def test_what_ucx_knows_of_the_adapter(libraries: Path) -> None:
     assert code == 0 and transports == {"rc_verbs", "ud_verbs"}, said
 
 
+# Hydra names what is to be started on each host; UCX has nothing but the adapters to go by.
+HYDRA = """export UCX_TLS=rc,self UCX_NET_DEVICES=closlab0:1
+mpiexec.hydra -launcher manual -hosts 10.9.0.1,10.9.0.2 -n 2 {program} > {lines} & launcher=$!
+{proxy}
+wait $launcher; code=$?; cat {lines}; exit $code
+"""
+PROXY = """until grep -q HYDRA_LAUNCH_END {lines}; do sleep 0.1; done
+$(sed -n 's/^HYDRA_LAUNCH: //p' {lines} | grep -- '--proxy-id {rank}')"""
+
+
+@pytest.mark.slow
+def test_mpich_goes_by_ucx_and_the_adapters(libraries: Path, tmp_path: Path) -> None:
+    need("mpiexec.hydra")
+    program, lines = tmp_path / "ring", tmp_path / "lines"
+    lines.touch()
+    compiler = [need("mpicc.mpich"), str(HERE / "ring.c")]
+    subprocess.run([*compiler, "-o", str(program)], check=True)
+    first, second = (PROXY.format(lines=lines, rank=rank) for rank in (0, 1))
+    starts = HYDRA.format(program=program, lines=lines, proxy=f"({first}) &")
+    scripts = [tmp_path / "starts", tmp_path / "follows"]
+    for script, text in zip(scripts, (starts, f"export UCX_TLS=rc,self\n{second}"), strict=True):
+        script.write_text(text)
+    (code, said), _ = over_wire(libraries, *(f"sh {script}" for script in scripts))
+    assert code == 0 and {"rank 0 right", "rank 1 right"} <= set(said.splitlines()), said
+
+
 @pytest.mark.slow
 def test_whom_nobody_listens_for_is_told_so(libraries: Path) -> None:
     need("rping")
@@ -545,6 +584,43 @@ if world.rank == 0:
     print(f"half a round trip: {(MPI.Wtime() - began) / 20 * 1e6:.2f} us")
 print(MPI.Get_processor_name(), "right", flush=True)
 """
+
+
+BRIEFLY = """
+import importlib, inspect, sys
+folder, *names = sys.argv[1:]
+sys.path.insert(0, folder)
+rounds = ("skip", "loop", "skip_small", "loop_small", "skip_large", "loop_large")
+brief = {**dict.fromkeys(rounds, 2), "window_size": 8, "window_size_large": 8,
+         "MAX_MSG_SIZE": 1 << 14}
+for name in names:
+    program = getattr(importlib.import_module(name), name)
+    known = inspect.signature(program).parameters
+    program(**{key: value for key, value in brief.items() if key in known})
+    print(name, "ended", flush=True)
+"""
+OSU = {
+    2: ("osu_latency", "osu_bw", "osu_bibw", "osu_multi_lat"),
+    4: (
+        *("osu_barrier", "osu_bcast", "osu_allgather", "osu_alltoall", "osu_alltoallv"),
+        *("osu_gather", "osu_scatter"),
+    ),
+}
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", OSU)
+def test_osu_benchmarks_of_mpi4py_run(ranks: int) -> None:
+    """All there are, briefly: `demo` of mpi4py's sources, which no package has."""
+    folder = os.environ.get("MPI4PY_DEMO")
+    if folder is None:
+        pytest.skip("MPI4PY_DEMO does not name the demo folder of mpi4py's sources")
+    words = ("-n", str(ranks), "/usr/bin/python3", "-c", BRIEFLY, folder, *OSU[ranks])
+    done = closlab("mpirun", "--verbs", *SMALL, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in OSU[ranks]:
+        assert done.stdout.count(f"{name} ended") == ranks
 
 
 @pytest.mark.mininet
