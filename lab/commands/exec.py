@@ -79,6 +79,8 @@ def command(
     door = door_of(uses_verbs, clock)
     if record is not None and door is None:
         raise LabError("--record is for programs that use verbs", "Say --verbs too.")
+    if record is not None and not record.parent.is_dir():
+        raise LabError(f"--record: there is no folder {record.parent}")
     wanted = Wanted(hosts, tuple(words), priority, times(stretch), verbs=door, record=record)
     raise typer.Exit(run(wanted, lab, on, changes, dilation, out))
 

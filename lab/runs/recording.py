@@ -78,7 +78,7 @@ def write_recorded(folder: Path, hosts: Sequence[str], dilation: float, to: Path
         if isinstance(event.what, _Request) and event.order
     ]  # fmt: skip
     if not requests:
-        raise LabError(f"nothing is written to {to}: no program sent another host anything")
+        return f"Nothing is written to {to}: no program sent another host anything."
     lines = _Schedule(programs, hosts, dilation).lines(min(one.posted_ns for one in requests))
     try:
         to.write_text("\n".join(lines) + "\n")
@@ -183,11 +183,8 @@ class _Schedule:
 
     def _received(self, request: _Request) -> None:
         """What hosts do for a request without a program."""
-        here, peer, tag = (
-            request.pair.here.host,
-            request.peer,
-            self._tag(request.pair, request.peer),
-        )
+        pair, peer = request.pair, request.peer
+        here, tag = pair.here.host, self._tag(pair, peer)
         mine, other = self._ranks[here], self._ranks[peer]
         if request.kind in _FETCHES:
             asked = self._add(peer, f"recv {_ASKS_BYTES}b from {mine} tag {tag + 1}")
@@ -195,7 +192,6 @@ class _Schedule:
             request.label = self._add(here, f"recv {request.bytes}b from {other} tag {tag + 1}")
             return
         came = self._add(peer, f"recv {request.bytes}b from {mine} tag {tag}")
-        pair = request.pair
         self._came[pair.here, pair.there, pair.nth].append(came)
 
     def _play(self, program: _Program, first_ns: int) -> None:

@@ -94,8 +94,9 @@ def test_a_program_goes_on_after_what_it_waited_for(tmp_path: Path) -> None:
 def test_nothing_done_is_no_workload(tmp_path: Path) -> None:
     to_itself = "adapter ::1\npair 1 7 ::1 8\ndone 3 7 2 0 10 1 ::1\n"
     write_lines(tmp_path, to_itself, "adapter ::2\n")
-    with pytest.raises(LabError, match="no program sent another host anything"):
-        write_recorded(tmp_path, HOSTS, 1, tmp_path / "w.goal")
+    said = write_recorded(tmp_path, HOSTS, 1, tmp_path / "w.goal")
+    assert "no program sent another host anything" in said
+    assert not (tmp_path / "w.goal").exists()
 
 
 @pytest.mark.parametrize("seed", [3, 9])
@@ -122,6 +123,8 @@ def test_all_that_programs_ask_for_is_in_it(tmp_path: Path, seed: int) -> None:
 def test_only_programs_of_verbs_are_recorded(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="--record is for programs that use verbs"):
         exec_.command("h1", ["--", "true"], record=tmp_path / "w")
+    with pytest.raises(LabError, match="there is no folder"):
+        exec_.command("h1", ["--", "true"], record=tmp_path / "no" / "w", verbs=True)
 
 
 @pytest.mark.mininet

@@ -91,7 +91,7 @@ def need(program: str) -> str:
 def linked(folder: Path, source: str, *more: str) -> Path:
     """A program of these tests, with the library of a folder."""
     program = folder / source.removesuffix(".c")
-    words = (f"-I{ABI}", *more, str(HERE / source), "-L", str(folder), "-l:libibverbs.so.1")
+    words = (f"-I{ABI}", str(HERE / source), "-L", str(folder), *more, "-l:libibverbs.so.1")
     subprocess.run([*build.compiler(), *STRICT, *words, "-o", str(program)], check=True)
     return program
 
@@ -458,6 +458,12 @@ def test_programs_of_others_run_as_they_are(libraries: Path, tmp_path: Path, kin
     assert [code for code, _ in ended] == [0, 0], "\n".join(said for _, said in ended)
 
 
+def test_a_port_is_free_when_who_listened_is_destroyed(libraries: Path) -> None:
+    program = linked(libraries, "ports.c", "-l:librdmacm.so.1")
+    (code, said), _ = over_wire(libraries, str(program), "true")
+    assert code == 0, said
+
+
 def test_two_programs_on_a_host_reach_each_other(libraries: Path, tmp_path: Path) -> None:
     """And a program itself: what an adapter sends to its own address comes back within it."""
     need("ibv_rc_pingpong")
@@ -499,6 +505,19 @@ def test_mpich_goes_by_ucx_and_the_adapters(libraries: Path, tmp_path: Path) -> 
         script.write_text(text)
     (code, said), _ = over_wire(libraries, *(f"sh {script}" for script in scripts))
     assert code == 0 and {"rank 0 right", "rank 1 right"} <= set(said.splitlines()), said
+
+
+@pytest.mark.slow
+def test_gloo_goes_by_the_adapters(libraries: Path, tmp_path: Path) -> None:
+    if not Path("/usr/include/gloo/transport/ibverbs/device.h").is_file():
+        pytest.skip("libgloo-dev is not installed")
+    program = tmp_path / "sum"
+    words = (str(HERE / "gloo_sum.cpp"), "-lgloo", "-libverbs", "-pthread", "-o", str(program))
+    subprocess.run([need("g++"), "-std=c++14", *words], check=True)
+    ended = over_wire(libraries, *(f"{program} {rank} {tmp_path}" for rank in (0, 1)))
+    assert [(code, said.strip()) for code, said in ended] == [
+        (0, f"rank {rank} right") for rank in (0, 1)
+    ]
 
 
 @pytest.mark.slow
