@@ -185,7 +185,7 @@ def test_ten_at_once_hear_the_same_under_the_name_they_asked(storm: tuple[Record
     recorder, port = storm
     address = f"{next(iter(targets(recorder.hub.scene.fabric).values()))}:{port}"
 
-    def session(number: int) -> list[object]:
+    def session(number: int) -> list[tuple[str, int]]:
         first, *_, last = asked(address, once("COUNTERS_DB", "COUNTERS"))
         assert first.update.prefix.target == "COUNTERS_DB" and last.sync_response
         return sorted((str(each.path), each.val.uint_val) for each in first.update.update)
