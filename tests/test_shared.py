@@ -421,6 +421,7 @@ _OTHERS = [
     ("params/link.py", ["none", "go-back-n", "selective"]),  # of links
     ("traffic/collectives/local.py", ["send", "receive", "work", "network"]),
     ("traffic/collectives/schedule.py", ["collective", "flows", "compute", "node", "wait"]),
+    ("traffic/nccl_tests/plan.py", ["all-reduce", "reduce-scatter", "send-receive"]),
     ("lab/bmwg/uet.py", ["all-reduce", "all-to-all", "all-gather"]),
     ("views/report/nccl.py", ["reduce-scatter", "all-gather", "all-to-all"]),
 ]

@@ -36,6 +36,10 @@ from params.shares import chance_code
 from traffic.congestion import CONTROLS, Kind
 from traffic.reading import YamlError, parse_yaml
 
+WITH_A_ROUTER = {
+    "control": {"kind": "bgp"},
+    "topology": {"outside": [{"host": "h1", "prefixes": ["198.51.100.0/24"]}]},
+}
 BASES = 250  # drawn scenarios among which each key is looked for
 PLAIN = {"name": "x", "traffic": {"kind": "incast", "senders": 2, "bytes": "1KB"}}
 ODD = (
@@ -104,7 +108,8 @@ def bases() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [PLAIN]
     found += [drawn(seed, Path(FOLDER.name)).content for seed in range(BASES)]
     found += [PLAIN | {"topology": {"kind": kind}} for kind in SECTION_KINDS["topology"]]
-    return found + [PLAIN | {"traffic": {"kind": kind}} for kind in SECTION_KINDS["traffic"]]
+    found += [PLAIN | {"traffic": {"kind": kind}} for kind in SECTION_KINDS["traffic"]]
+    return [*found, PLAIN | WITH_A_ROUTER]
 
 
 def places_in(

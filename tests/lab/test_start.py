@@ -47,7 +47,7 @@ def test_help_tells_what_commands_say_of_themselves_and_reads_no_metadata() -> N
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "importlib.metadata" not in done.stdout.split()
     for name in cli.COMMANDS:
-        tree = ast.parse((ROOT / "lab" / "commands" / f"{name}.py").read_text())
+        tree = ast.parse((ROOT / "lab" / "commands" / f"{cli._file_of(name)}.py").read_text())
         functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
         said = next(node for node in functions if node.name in ("command", "main"))
         assert cli._title(name) == ast.get_docstring(said)
