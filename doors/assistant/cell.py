@@ -70,8 +70,8 @@ class Cell:
 
     def _carried_out(self, task: Task, stop: threading.Event, arguments: Answer) -> Answer:
         mine, its = self._context.Pipe(duplex=False)
-        told = (task, arguments, self._bounds, self._folders, self._scratch, its)
-        process = self._context.Process(target=_work, args=told, daemon=True)
+        task_and_room = (task, arguments, self._bounds, self._folders, self._scratch, its)
+        process = self._context.Process(target=_work, args=task_and_room, daemon=True)
         with self._lock, without_main():
             if self._is_over:
                 raise LabError("the session is over")
@@ -143,8 +143,8 @@ def _outcome(task: Task, arguments: Answer) -> tuple[bool, Any]:
     except LabError as error:
         return True, (error.message, error.cure)
     except (MemoryError, SystemError, OSError, RuntimeError, ImportError) as error:
-        told = of_the_machine(error)
-        return True, (told.message, told.cure) if told else (f"it failed: {error}"[:500], None)
+        known = of_the_machine(error)
+        return True, (known.message, known.cure) if known else (f"it failed: {error}"[:500], None)
     except Exception as error:
         traceback.print_exc()
         return True, (f"it failed, a defect of closlab: {type(error).__name__}", None)

@@ -123,8 +123,8 @@ async def _call(ctx: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
         answer = await anyio.to_thread.run_sync(_done, tool, desk, stop, abandon_on_cancel=True)
         return _answered(answer, desk.bounds)
     except LabError as error:
-        told = " ".join(filter(None, (f"{error.message}.", error.cure)))
-        return t.CallToolResult(content=[t.TextContent(text=told)], is_error=True)
+        message = " ".join(filter(None, (f"{error.message}.", error.cure)))
+        return t.CallToolResult(content=[t.TextContent(text=message)], is_error=True)
     finally:
         stop.set()  # whoever called it off waits no longer
 

@@ -53,7 +53,7 @@ def completions(program: Program, file: str, lines: Sequence[str], line: int, co
     found = {name: Part(name, kind_of(what), reads(name, what).split("\n")[0])
              for name, what in visible(program, at).items()}  # fmt: skip
     words = [Part(word, "keyword") for word in (*program.keywords(), *PROPERTIES, "error")]
-    macros = [Part(name, "macro", told) for name, told in program.macros.items()]
+    macros = [Part(name, "macro", about) for name, about in program.macros.items()]
     return [*found.values(), *macros, *(each for each in words if each.name not in found)]
 
 

@@ -144,10 +144,10 @@ class Desk:
         stamp: object = now
         if now is None:
             try:
-                told = Path(path).stat()
+                stat = Path(path).stat()
             except OSError:
                 return frozenset()
-            stamp = (told.st_mtime_ns, told.st_size)
+            stamp = (stat.st_mtime_ns, stat.st_size)
         known = self._known.get(path)
         if known is None or known.stamp != stamp:
             try:

@@ -37,8 +37,8 @@ def hover(program: Program, at: int) -> str | None:
     declaration = program.declaration_of(at)
     if declaration is None:
         word = program.tokens.texts[at]
-        told = _BUILT_IN.get(word)
-        return f"`{word}`: {told}" if told else None
+        text = _BUILT_IN.get(word)
+        return f"`{word}`: {text}" if text else None
     return told_of(program, declaration)
 
 

@@ -171,17 +171,17 @@ def _asked(first: str) -> list[str]:
 
 def _refuse_broken(program: Program) -> None:
     """Where names mean nothing, nobody knows which are this one."""
-    for told in program.diagnostics:
-        if told.severity == "error":
+    for diagnostic in program.diagnostics:
+        if diagnostic.severity == "error":
             raise RefusedError(
-                f"{program.root.name} has errors, the first of which is: {_said(told)}",
+                f"{program.root.name} has errors, the first of which is: {_said(diagnostic)}",
                 "Rename when it compiles.",
             )
 
 
-def _said(told: Diagnostic) -> str:
-    at = told.position
-    return (f"{Path(at.file).name}:{at.line}: " if at else "") + told.message
+def _said(diagnostic: Diagnostic) -> str:
+    at = diagnostic.position
+    return (f"{Path(at.file).name}:{at.line}: " if at else "") + diagnostic.message
 
 
 def _refuse_macros(programs: Sequence[Program], where: Place, word: str) -> None:
@@ -260,10 +260,10 @@ def _try(
         after = read_program(program.root, program.settings, changed)
         if after.is_sound and after.meanings() == program.meanings():
             continue
-        for told in after.diagnostics:
-            if told.severity == "error":
+        for diagnostic in after.diagnostics:
+            if diagnostic.severity == "error":
                 raise RefusedError(
-                    f"'{word}' cannot become '{new}': {_said(told)}", "Choose another name."
+                    f"'{word}' cannot become '{new}': {_said(diagnostic)}", "Choose another name."
                 )
         raise RefusedError(
             f"'{word}' cannot become '{new}': words of {program.root.name} would mean something "

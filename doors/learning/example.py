@@ -101,11 +101,11 @@ def score(job: Job) -> float:
     name, policy, seed = job
     env = _env(name)
     seen, _ = env.reset(seed=seed)
-    told: dict[str, dict[str, Any]] = {}
+    info: dict[str, dict[str, Any]] = {}
     while env.agents:
         decided = {agent: acts(policy, own).astype(np.float32) for agent, own in seen.items()}
-        seen, _, _, _, told = env.step(decided)
-    return -float(next(iter(told.values())).get("mean_slowdown", 1e3))
+        seen, _, _, _, info = env.step(decided)
+    return -float(next(iter(info.values())).get("mean_slowdown", 1e3))
 
 
 def _scores(pool: ProcessPoolExecutor, jobs: Iterable[Job]) -> Numbers:
@@ -193,13 +193,13 @@ def main() -> None:
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        told = study(pool, seeds, given.generations)
+        record = study(pool, seeds, given.generations)
     if given.out is not None:
-        given.out.write_text(json.dumps(told, indent=1) + "\n")
-    for what, value in told["mean_slowdown"].items():
+        given.out.write_text(json.dumps(record, indent=1) + "\n")
+    for what, value in record["mean_slowdown"].items():
         spread = f" ± {value[1]:.4f}" if isinstance(value, list) else ""
         print(f"{what:34} {value[0] if spread else value:.4f}{spread}")
-    ratio, half = told["learned, of the best in hindsight, by episode"]
+    ratio, half = record["learned, of the best in hindsight, by episode"]
     print(f"learned / best fixed in hindsight  {ratio:.4f} ± {half:.4f}, episode by episode")
 
 

@@ -89,7 +89,7 @@ class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
         self._steps += 1
         is_over = bench.is_over
         is_cut = not is_over and self._steps >= self._most_steps
-        told = bench.came_to() if is_over or is_cut else {}
+        info = bench.came_to() if is_over or is_cut else {}
         rewards = {a: self._reward(bench, seen[list(bench.ports_of[a])]) for a in agents}
         if is_over or is_cut:
             self.agents = []
@@ -98,7 +98,7 @@ class SwitchesEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
             rewards,
             dict.fromkeys(agents, is_over),
             dict.fromkeys(agents, is_cut),
-            {a: dict(told) for a in agents},
+            {a: dict(info) for a in agents},
         )
 
     def close(self) -> None:

@@ -68,8 +68,8 @@ class FabricEnv(gym.Env[Vector, Action]):
         self._steps += 1
         is_over = bench.is_over
         is_cut = not is_over and self._steps >= self._most_steps
-        told = bench.came_to() if is_over or is_cut else {}
-        return self._with_last(seen), self._reward(bench, seen), is_over, is_cut, told
+        info = bench.came_to() if is_over or is_cut else {}
+        return self._with_last(seen), self._reward(bench, seen), is_over, is_cut, info
 
     def _with_last(self, seen: Vector) -> Vector:
         return np.concatenate((summed(self._bench, seen), self._last)).astype(np.float32)

@@ -283,14 +283,14 @@ class Desk:
     def lateness(self) -> list[str]:
         """Of ports that have sent frames late, by how much: each is told of once."""
         with self._lock:
-            told = []
+            lines = []
             for location in self._ports.keys() - self._told_late:
                 place, counts = self._ports[location].place, self._ports[location].counts()
                 crossing = place.delay_ns + place.most_frame * 8e9 / place.bps
                 if counts["late_ns"] > crossing:
                     self._told_late.add(location)
-                    told.append(f"the port {location} sends {counts['late_ns']:,.0f} ns late")
-            return told
+                    lines.append(f"the port {location} sends {counts['late_ns']:,.0f} ns late")
+            return lines
 
     def close(self) -> None:
         """End everything."""

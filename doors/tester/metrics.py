@@ -16,8 +16,10 @@ _Counts = Mapping[str, Any]
 
 def states(flows: Mapping[str, tuple[int, Plan]], ports: Mapping[str, Port]) -> dict[str, str]:
     """Which flows are started, stopped or paused."""
-    told = {name: ports[name].counts()["flows"] for name in {plan.tx for _, plan in flows.values()}}
-    return {name: told[plan.tx][str(number)]["state"] for name, (number, plan) in flows.items()}
+    counts = {
+        name: ports[name].counts()["flows"] for name in {plan.tx for _, plan in flows.values()}
+    }
+    return {name: counts[plan.tx][str(number)]["state"] for name, (number, plan) in flows.items()}
 
 
 def of_ports(
@@ -57,11 +59,11 @@ def of_flows(
 ) -> otg.MetricsResponse:
     """Of each flow what was sent and what arrived, and how late if that is asked for."""
     found = otg.MetricsResponse(choice="flow_metrics")
-    told = {name: port.counts() for name, port in ports.items()} if names else {}
+    counts = {name: port.counts() for name, port in ports.items()} if names else {}
     for name in names:
         number, plan = flows[name]
-        sent = told[plan.tx]["flows"][str(number)]
-        received = _together([told[rx]["expected"].get(str(number)) for rx in plan.rx or told])
+        sent = counts[plan.tx]["flows"][str(number)]
+        received = _together([counts[rx]["expected"].get(str(number)) for rx in plan.rx or counts])
         overhead = ports[plan.tx].place.overhead - 4
         everything: dict[str, Any] = {
             "transmit": sent["state"],

@@ -124,11 +124,11 @@ def _attend(up: Ground, desk: Desk, forgotten_s: float) -> None:
     while not up.is_over:
         time.sleep(_LOOK_S)
         try:
-            told = [f"{late}: let others finish, or slow time down" for late in desk.lateness()]
+            warnings = [f"{late}: let others finish, or slow time down" for late in desk.lateness()]
             if forgotten_s and desk.stop_if_forgotten(forgotten_s):
-                told.append(f"nobody has asked for {forgotten_s:g} s: flows are stopped")
+                warnings.append(f"nobody has asked for {forgotten_s:g} s: flows are stopped")
         except Refused:  # of a port that is gone, as the ground will be
             continue
-        for text in told:
+        for text in warnings:
             print(f"closlab: {text}", file=sys.stderr, flush=True)
     raise RunError("the fabric has ended", "What befell it is told above.")

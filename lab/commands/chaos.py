@@ -19,10 +19,10 @@ from switch.build import CHECKED, EXTRA_VARIABLE
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 
-def _seconds(told: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h)", told)
+def _seconds(duration_text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h)", duration_text)
     if found is None:
-        raise RunError(f"--for {told}: that is no time", "Write 90s, 30min or 2h.")
+        raise RunError(f"--for {duration_text}: that is no time", "Write 90s, 30min or 2h.")
     return float(found[1]) * _SECONDS[found[2]]
 
 

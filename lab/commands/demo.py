@@ -63,8 +63,8 @@ def _lacking() -> Iterator[LabError]:
 
 
 def _tell_left_out(lacking: Sequence[LabError], console: Console) -> None:
-    told = "\n".join(f"{error.message}\n{error.cure}" for error in lacking)
-    console.print(f"Left out: {told}\n", highlight=False, markup=False, soft_wrap=True)
+    lines = "\n".join(f"{error.message}\n{error.cure}" for error in lacking)
+    console.print(f"Left out: {lines}\n", highlight=False, markup=False, soft_wrap=True)
 
 
 def compare_pauses(out: Path, seed: int | None, console: Console) -> Path:

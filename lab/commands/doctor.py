@@ -20,11 +20,11 @@ def command(is_json: Json = False) -> None:
     """
     findings = list(examine())
     if is_json:
-        told = [
+        lines = [
             {"what": f.what, "verdict": f.verdict.value, "found": f.found, "cure": f.cure}
             for f in findings
         ]
-        print(json.dumps(told, indent=2))
+        print(json.dumps(lines, indent=2))
     else:
         console = Console(highlight=False, soft_wrap=True)
         for finding in findings:

@@ -49,8 +49,8 @@ def command(
 ) -> None:
     """Write traffic or results in a format that others read."""
     if kind not in _KINDS:
-        told = "; ".join(f"{name}: {what}" for name, what in _KINDS.items())
-        raise LabError(f"--as: there is no kind '{kind}'", told)
+        kinds = "; ".join(f"{name}: {what}" for name, what in _KINDS.items())
+        raise LabError(f"--as: there is no kind '{kind}'", kinds)
     if changes and kind != "chakra":
         raise LabError("--set changes a scenario, and a run is over", "Leave it out.")
     if kind != "nccl-tests" and len(names) > 1:

@@ -29,11 +29,11 @@ def command(
         lesson = find(word)
         usual = Path(lesson.name) if Path(lesson.name).is_dir() else Path()
         found = grade(lesson, folder or usual, is_trusted=is_trusted)
-        told = FORMATS[form](found)
+        text = FORMATS[form](found)
         if file is None:
-            print(told)
+            print(text)
         else:
-            file.write_text(told + "\n")
+            file.write_text(text + "\n")
     except LabError as error:
         error.show()
         raise typer.Exit(2) from None

@@ -43,11 +43,11 @@ def command(
         print(f"decided  {env.action_space}: kmin, kmax, pmax, alpha")
         began, total, count, is_over = time.process_time(), 0.0, 0, False
         while not is_over:
-            _, gained, is_end, is_cut, told = env.step(env.action_space.sample())
+            _, gained, is_end, is_cut, info = env.step(env.action_space.sample())
             total, count, is_over = total + gained, count + 1, is_end or is_cut
         took = time.process_time() - began
         print(f"reward   {total:.4f} of '{reward}' in {count} random decisions")
-        for name, value in told.items():
+        for name, value in info.items():
             print(f"{name:16} {value:,.6g}")
         print(f"{count / max(took, 1e-9):,.0f} decisions a second of one processor's time")
     finally:

@@ -86,6 +86,6 @@ def command(
             f"--profile and --hosts are for a folder of switches' configurations; {file} is none",
             "Leave them out, or put each switch's config_db.json into a folder.",
         )
-    told = {key: value for key, value in extras.items() if value is not None}
-    for line in import_workload(file, folder, told, topology).lines():
+    left = {key: value for key, value in extras.items() if value is not None}
+    for line in import_workload(file, folder, left, topology).lines():
         print(line)

@@ -32,8 +32,8 @@ def command(
         return
     if names:
         for name, about in abouts.items():
-            told = textwrap.fill(about, 98, break_on_hyphens=False)
-            print(f"{name}\n{textwrap.indent(told, '  ')}")
+            text = textwrap.fill(about, 98, break_on_hyphens=False)
+            print(f"{name}\n{textwrap.indent(text, '  ')}")
             print(f"\n  closlab run {name}{' --engine sim' * ('sim' in engines[name])}\n")
         return
     width = max(map(len, abouts))

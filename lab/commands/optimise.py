@@ -88,14 +88,14 @@ def command(
         compared = compare(asked, answer, tests or (), repeats, processes, cluster, stages)
     others = write_answer(asked, answer, folder)
     optimised(found, answer, compared, others, folder / REPORT)
-    told = {
+    content = {
         "answer": list(answer.changes), "fixed": list(fixed), "why_over": found.why_over,
         "trials": len(found.tried), "stopped": found.stopped, "failed": found.failed,
         "front": [asdict(one) for one in found.front], "importance": found.importance,
         "compared": [asdict(one) for one in compared], "not_in_sonic": others,
     }  # fmt: skip
-    (folder / "answer.json").write_text(json.dumps(told, indent=1) + "\n")
-    print(json.dumps(told, indent=2) if is_json else "\n".join(lines(found, answer, compared)))
+    (folder / "answer.json").write_text(json.dumps(content, indent=1) + "\n")
+    print(json.dumps(content, indent=2) if is_json else "\n".join(lines(found, answer, compared)))
     if not is_json:
         print(
             f"{folder}/: {REPORT}, answer.yaml (keys), answer.config_db.json (SONiC), answer.json"

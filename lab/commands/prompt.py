@@ -103,10 +103,10 @@ class LabPrompt(CLI):  # type: ignore[misc]
     def do_help(self, arg: str) -> None:
         """help [WORD]: the words there are, or what one does."""
         if not arg:
-            told = [
+            described = [
                 inspect.getdoc(word) for name, word in vars(LabPrompt).items() if name[:3] == "do_"
             ]
-            lines = [(text or "").partition("\n")[0].partition(": ") for text in told]
+            lines = [(text or "").partition("\n")[0].partition(": ") for text in described]
             self._say("The lab's words:\n")
             self._print_rows(("", ""), [(word, about) for word, _, about in lines])
             self._say("\nAll words, Mininet's among them:")
@@ -295,8 +295,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 raise _Misspelt(f"write it as: {usage}")
             links = [each for each in self._fabric.links if name in (each.a.name, each.b.name)]
             self._hands.turn(links, is_up=what == "start")
-            told = "is off: its cables are cut" if what == "stop" else "is back: its cables are up"
-            self._say(f"{name} {told}, {len(links)} of them, and routes lead accordingly.")
+            state = "is off: its cables are cut" if what == "stop" else "is back: its cables are up"
+            self._say(f"{name} {state}, {len(links)} of them, and routes lead accordingly.")
 
     def do_controller(self, line: str) -> None:
         """controller restart: let who writes BGP's routes into switches die, and another begin."""
@@ -444,14 +444,14 @@ class LabPrompt(CLI):  # type: ignore[misc]
             time.sleep(_SERVER_S)
             client = nodes.get(here).popen([tool, "-c", address, "-t", str(_IPERF_S), *flags])
             try:
-                told, complaint = client.communicate(timeout=_IPERF_S * 4 * slowness())
+                output, complaint = client.communicate(timeout=_IPERF_S * 4 * slowness())
             finally:
                 stop(client)
         except subprocess.TimeoutExpired:
             raise LabError(f"{here} did not get through to {there}") from None
         finally:
             stop(server)
-        self._say((told or complaint).decode(errors="replace").strip())
+        self._say((output or complaint).decode(errors="replace").strip())
 
     def do_dpctl(self, _line: str) -> None:
         """dpctl: OpenFlow's word; these switches speak P4Runtime, see 'tables'."""
@@ -583,9 +583,9 @@ class LabPrompt(CLI):  # type: ignore[misc]
 
 def _listed(names: Iterable[str]) -> str:
     """As many of them as one would read."""
-    told = list(names)
-    more = [f"{len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
-    return ", ".join((*told[:_MOST_TOLD], *more))
+    shown = list(names)
+    more = [f"{len(shown) - _MOST_TOLD} more"] if len(shown) > _MOST_TOLD else []
+    return ", ".join((*shown[:_MOST_TOLD], *more))
 
 
 def _entry_row(entry: TableEntry) -> tuple[str, str]:

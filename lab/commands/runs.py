@@ -58,6 +58,6 @@ def command(
         for name in _FIRST:
             table.add_column(name, no_wrap=name == HEAD[0], ratio=None if name == HEAD[0] else 1)
         for row in rows:
-            told = dict(zip(HEAD, row, strict=True))
-            table.add_row(*(told[name] for name in _FIRST))
+            fields = dict(zip(HEAD, row, strict=True))
+            table.add_row(*(fields[name] for name in _FIRST))
         Console(highlight=False).print(table)

@@ -122,16 +122,16 @@ def _compared(
     words = [each for each in outcomes if isinstance(each, str)]
     if words:
         return Compared(name, setting, {}, {}, 0, words[0])
-    told = [each for each in outcomes if isinstance(each, dict)]
+    results = [each for each in outcomes if isinstance(each, dict)]
     best = [each for each in of_answer if isinstance(each, dict)]
     figures, above = {}, {}
     for key in asked.objectives:
-        if all(key in each for each in told):
-            figures[key] = Spread.of([each[key] for each in told])
-            if len(best) == len(told) and all(key in each for each in best):
-                both = zip(told, best, strict=True)
+        if all(key in each for each in results):
+            figures[key] = Spread.of([each[key] for each in results])
+            if len(best) == len(results) and all(key in each for each in best):
+                both = zip(results, best, strict=True)
                 above[key] = Spread.of([one[key] - other[key] for one, other in both])
-    return Compared(name, setting, figures, above, fmean(e.get("drops.total", 0) for e in told))
+    return Compared(name, setting, figures, above, fmean(e.get("drops.total", 0) for e in results))
 
 
 # --- as configuration -----------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def levers_of(
 ) -> tuple[tuple[Lever, ...], tuple[str, ...]]:
     """What is asked for, and all that is changed besides; each end makes sense by itself."""
     fixed, ranges = list(changes), []
-    told = set(map(_key, changes))
+    set_already = set(map(_key, changes))
     for one in asked:
         group = GROUPS.get(one)
         if group is None and "=" not in one:
@@ -105,7 +105,7 @@ def levers_of(
                 f"There are {', '.join(GROUPS)}; or write KEY=LOW..HIGH or KEY=A,B.",
             )
         ranges += list(group.ranges) if group else [one]
-        fixed += [each for each in (group.fixed if group else ()) if _key(each) not in told]
+        fixed += [each for each in (group.fixed if group else ()) if _key(each) not in set_already]
     found = {lever.key: lever for lever in map(_lever, ranges)}
     if not found:
         raise RunError("there is nothing to search", f"Add --over: {', '.join(GROUPS)}, or a key.")
@@ -132,15 +132,15 @@ def said(levers: Sequence[Lever], values: Mapping[str, float | str]) -> tuple[st
 
 
 def _lever(text: str) -> Lever:
-    key, _, told = text.partition("=")
+    key, _, given = text.partition("=")
     known = next((one for one in all_keys() if one.name == key and not one.is_section), None)
     if known is None:
         near = nearest(key, [one.name for one in all_keys()])
         raise ScenarioError(f"--over {text}: there is no key '{key}'{near}")
-    low, dots, high = told.partition("..")
+    low, dots, high = given.partition("..")
     values = known.values
     if not dots:
-        words = tuple(dict.fromkeys(told.split(",")))
+        words = tuple(dict.fromkeys(given.split(",")))
         if not all(words) or len(words) < 2:
             raise RunError(f"--over {text}: there is nothing to choose from", "Write KEY=A,B.")
         return Lever(key, words)

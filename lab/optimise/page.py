@@ -51,7 +51,10 @@ def optimised(
     if found.importance:
         names = [BY_KEY[key].name for key in found.importance]
         rows = [
-            [lever.key, *(f"{told.get(lever.key, 0.0):.0%}" for told in found.importance.values())]
+            [
+                lever.key,
+                *(f"{shares.get(lever.key, 0.0):.0%}" for shares in found.importance.values()),
+            ]
             for lever in asked.levers
         ]
         body += [heading(2, "What matters"), table(["key", *names], rows),
@@ -107,12 +110,12 @@ def _rows(found: Found, compared: Sequence[Compared]) -> Iterator[list[str]]:
     for one in compared:
         cells = []
         for key in found.asked.objectives:
-            told, above = one.figures.get(key), one.above.get(key)
+            figures_of, above = one.figures.get(key), one.above.get(key)
             read = BY_KEY[key].read
-            if told is None:
+            if figures_of is None:
                 cells += ["\N{EN DASH}", ""]
                 continue
-            cells.append(f"{read(told.mean)} \N{PLUS-MINUS SIGN} {read(told.within)}")
+            cells.append(f"{read(figures_of.mean)} \N{PLUS-MINUS SIGN} {read(figures_of.within)}")
             if above is None or (not above.mean and not above.within):
                 cells.append("")
                 continue
@@ -141,8 +144,8 @@ def lines(found: Found, answer: Tried, compared: Sequence[Compared]) -> Iterator
     yield (f"{len(found.tried)} trials with {asked.seeds} seeds, {found.stopped} stopped early, "
            f"{len(found.front)} on the front: {found.why_over}")  # fmt: skip
     yield f"Found: {' '.join(answer.changes)}"
-    for key, told in found.importance.items():
-        parts = sorted(told.items(), key=lambda pair: -pair[1])
+    for key, shares in found.importance.items():
+        parts = sorted(shares.items(), key=lambda pair: -pair[1])
         yield f"{BY_KEY[key].name}: " + ", ".join(f"{name} {share:.0%}" for name, share in parts)
     rows = [_head(found), *_rows(found, compared)]
     wide = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]

@@ -157,13 +157,13 @@ def _study(asked: Asked, out: Path) -> Study:
     from optuna.storages.journal import JournalFileBackend
 
     spec, path = out / SPEC, out / JOURNAL
-    told = json.dumps(asked.content(), indent=1) + "\n"
-    if path.exists() and spec.exists() and spec.read_text() != told:
+    content = json.dumps(asked.content(), indent=1) + "\n"
+    if path.exists() and spec.exists() and spec.read_text() != content:
         raise RunError(
             f"{out} has a search for something else: {SPEC} says what",
             "Ask for the same to go on with it, or name another folder.",
         )
-    spec.write_text(told)
+    spec.write_text(content)
     return optuna.create_study(
         storage=optuna.storages.JournalStorage(JournalFileBackend(str(path))),
         study_name="closlab", load_if_exists=True,
@@ -214,17 +214,17 @@ def _batch(asked: Asked, study: Study, jobs: Runs, found: Found) -> None:
     for trial in trials:
         for lever in asked.levers:
             _suggest(trial, lever)
-    told = {trial.number: said(asked.levers, trial.params) for trial in trials}
-    first = jobs.run([(changes, 1) for changes in told.values()])
+    settings = {trial.number: said(asked.levers, trial.params) for trial in trials}
+    first = jobs.run([(changes, 1) for changes in settings.values()])
     figures: dict[int, list[dict[str, float] | str]] = {
-        number: [outcome] for number, outcome in zip(told, first, strict=True)
+        number: [outcome] for number, outcome in zip(settings, first, strict=True)
     }
     stopped = {number: why for number, (outcome,) in figures.items()
                if (why := _why_stop(asked, outcome, found))}  # fmt: skip
-    rest = [(number, seed) for number in told if number not in stopped
+    rest = [(number, seed) for number in settings if number not in stopped
             for seed in range(2, asked.seeds + 1)]  # fmt: skip
     for (number, _), outcome in zip(
-        rest, jobs.run([(told[number], seed) for number, seed in rest]), strict=True
+        rest, jobs.run([(settings[number], seed) for number, seed in rest]), strict=True
     ):
         figures[number].append(outcome)
     for trial in trials:
@@ -276,8 +276,8 @@ def _tell(
 
     figures = [each for each in outcomes if isinstance(each, dict)]
     words = [each for each in outcomes if isinstance(each, str)]
-    told = [[each[key] for each in figures if key in each] for key in asked.objectives]
-    if words or any(len(values) < len(figures) for values in told):
+    by_objective = [[each[key] for each in figures if key in each] for key in asked.objectives]
+    if words or any(len(values) < len(figures) for values in by_objective):
         trial.set_user_attr(_STOPPED, words[0] if words else why)
         study.tell(trial, state=TrialState.FAIL)
         return
@@ -285,7 +285,7 @@ def _tell(
     trial.set_constraint(_BREACH, breach(asked, figures))
     if why:
         trial.set_user_attr(_STOPPED, why)
-    study.tell(trial, [fmean(values) for values in told])
+    study.tell(trial, [fmean(values) for values in by_objective])
 
 
 def collected(asked: Asked, study: Study) -> Found:
@@ -326,13 +326,13 @@ def _importance(asked: Asked, study: Study) -> dict[str, dict[str, float]]:
     made: dict[str, dict[str, float]] = {}
     for at, key in enumerate(asked.objectives):
         try:
-            told = optuna.importance.get_param_importances(
+            shares = optuna.importance.get_param_importances(
                 study, evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
                 target=partial(_badness, key, at),
             )  # fmt: skip
         except (RuntimeError, ValueError):  # all values are the same, or there are too few
             continue
-        ordered = sorted(told.items(), key=lambda one: (-one[1], one[0]))  # equals, too
+        ordered = sorted(shares.items(), key=lambda one: (-one[1], one[0]))  # equals, too
         made[key] = {name: float(share) for name, share in ordered}
     return made
 
@@ -369,11 +369,13 @@ class Runs:
             for each in mine:
                 if isinstance(each, str):
                     raise RunError(f"{name} cannot be run as it is: {each}")
-            told = [each for each in mine if isinstance(each, dict)]
+            results = [each for each in mine if isinstance(each, dict)]
             for key in self._asked.objectives:
-                if any(key not in each for each in told):
+                if any(key not in each for each in results):
                     raise RunError(f"{name} has no '{key}'", "Ask for another figure (--for).")
-            made.append({key: fmean(each[key] for each in told) for key in self._asked.objectives})
+            made.append(
+                {key: fmean(each[key] for each in results) for key in self._asked.objectives}
+            )
         return made
 
     def _each(
@@ -397,13 +399,13 @@ class Runs:
         for each in outcomes:
             if isinstance(each, str):
                 return each
-        told = [each for each in outcomes if isinstance(each, dict)]
+        results = [each for each in outcomes if isinstance(each, dict)]
         keys = self._asked.objectives
-        made = {key: sum(each.get(key, 0.0) for each in told) for key in (_LOST, _FAILED)}
+        made = {key: sum(each.get(key, 0.0) for each in results) for key in (_LOST, _FAILED)}
         for key in keys:
-            values = [each[key] for each in told if key in each]
+            values = [each[key] for each in results if key in each]
             usual = [each[key] for each in self._usual]
-            if len(values) < len(told):
+            if len(values) < len(results):
                 continue
             if not usual:
                 made[key] = values[0]

@@ -142,9 +142,9 @@ class Wanted:
                     kept = ground.adapters or folder
                     found = self.verbs.found_by(words, host, adapters[host], kept)
                     task = _task(ground, hosts, rank, found, stretch, folder)
-                    told = self.verbs.environment(task.environment, adapters[host], folder)
-                    told |= together | self._recorded(host, folder)
-                    tasks.append(replace(task, environment=told))
+                    environment = self.verbs.environment(task.environment, adapters[host], folder)
+                    environment |= together | self._recorded(host, folder)
+                    tasks.append(replace(task, environment=environment))
         return tasks
 
     def announced(self, ground: Ground) -> str:
@@ -222,8 +222,8 @@ def _task(
 ) -> Task:
     host = hosts[rank]
     command = programs.on_host(ground.pids[host], host, folder / _NAMES, words)
-    told = programs.environment(hosts, rank, ground.dilation, stretch)
-    return Task(host, tuple(ground.enter(command)), told)
+    environment = programs.environment(hosts, rank, ground.dilation, stretch)
+    return Task(host, tuple(ground.enter(command)), environment)
 
 
 def launch(

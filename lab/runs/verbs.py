@@ -153,7 +153,7 @@ class VerbsDoor:
             link = folder / name
             if not link.is_symlink():
                 link.symlink_to(path)
-        told = {
+        environment = {
             **base,
             "CLOSLAB_VERBS_INTERFACE": INTERFACE,
             "CLOSLAB_VERBS_DSCP": str(adapter.dscp),
@@ -162,9 +162,9 @@ class VerbsDoor:
             "LD_LIBRARY_PATH": _joined(str(folder), base.get("LD_LIBRARY_PATH")),
         }
         if self.has_fabric_clock:
-            told["CLOSLAB_FABRIC_CLOCK"] = f"{self.monotonic_ns} {self.wall_ns}"
-            told["LD_PRELOAD"] = _joined(str(fabric_clock_library()), base.get("LD_PRELOAD"))
-        return told
+            environment["CLOSLAB_FABRIC_CLOCK"] = f"{self.monotonic_ns} {self.wall_ns}"
+            environment["LD_PRELOAD"] = _joined(str(fabric_clock_library()), base.get("LD_PRELOAD"))
+        return environment
 
 
 def _is_pair(words: Sequence[str], hosts: Sequence[str]) -> bool:

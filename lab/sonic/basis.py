@@ -57,8 +57,8 @@ def header_bytes() -> int:
 def roce_mtu(switch: Switch, port: Port) -> int:
     """The payload of a lossless packet at a port."""
     fits = [mtu for mtu in _ROCE_MTUS if mtu + _IP_BYTES <= port.mtu]
-    told = switch.lossless_mtu
-    return min(fits[0] if fits else 256, max(256, told // 8 * 8) if told else 4096)
+    own_mtu = switch.lossless_mtu
+    return min(fits[0] if fits else 256, max(256, own_mtu // 8 * 8) if own_mtu else 4096)
 
 
 def extra_ns(speed_mbps: int, port_mtu: int, frame: int, options: Options) -> int:
@@ -124,10 +124,10 @@ def facts_of(found: Findings, switch: Switch, port: Port) -> dict[str, Any]:
 
 def xoff_at(switch: Switch, port: Port, priority: int) -> int | None:
     """What one sender alone may have in a switch before it is paused; None: it is not told."""
-    told = switch.headroom(port, switch.group_of(port, priority))
-    if told is None:
+    headroom = switch.headroom(port, switch.group_of(port, priority))
+    if headroom is None:
         return None
-    profile = told[1]
+    profile = headroom[1]
     if profile.static_th is not None:
         return profile.size + profile.static_th
     pool = switch.pools.get(profile.pool)

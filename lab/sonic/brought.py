@@ -174,8 +174,8 @@ class _Maker:
         if lengths:
             found["delay_ns"] = delay_ns(max(lengths))
         else:
-            told = " to ".join(map(str, ends))
-            self.report.not_told.append(f"{told}: no CABLE_LENGTH; link.delay_ns stands for it")
+            cable = " to ".join(map(str, ends))
+            self.report.not_told.append(f"{cable}: no CABLE_LENGTH; link.delay_ns stands for it")
         return found
 
     # --- the keys ---------------------------------------------------------------------------------
@@ -214,11 +214,11 @@ class _Maker:
             if value is not None:
                 yield f"{switch.name} {port.name}", value
 
-    def _take(self, key: str, source: str, told: Tell[Any]) -> Any:
+    def _take(self, key: str, source: str, tell: Tell[Any]) -> Any:
         """The commonest of what is told, as a key; None: nobody tells it."""
         where: dict[str, list[str]] = {}
         values: dict[str, Any] = {}
-        for place, value in told:
+        for place, value in tell:
             text = json.dumps(value, sort_keys=True)
             values[text] = value
             where.setdefault(text, []).append(place)
@@ -243,9 +243,9 @@ class _Maker:
     def _lossless(self) -> Iterator[tuple[str, Switch, Profile]]:
         for switch, port in self._ports():
             for priority in sorted(port.pfc):
-                told = switch.headroom(port, switch.group_of(port, priority))
-                if told is not None:
-                    yield f"{switch.name} {port.name}|{priority}", switch, told[1]
+                headroom = switch.headroom(port, switch.group_of(port, priority))
+                if headroom is not None:
+                    yield f"{switch.name} {port.name}|{priority}", switch, headroom[1]
 
     def _buffer(self) -> None:
         pools = [
@@ -310,9 +310,9 @@ class _Maker:
             "pools of their own for what leaves: lossy queues share the one pool of the lab"
         )
 
-    def _alpha(self, key: str, told: Iterator[tuple[str, int | None]]) -> None:
+    def _alpha(self, key: str, alphas: Iterator[tuple[str, int | None]]) -> None:
         usable = []
-        for place, th in told:
+        for place, th in alphas:
             if th is None:
                 continue
             if -8 <= th <= 7:
@@ -371,11 +371,11 @@ class _Maker:
                     weights[str(queue)] = turn.weight
             return weights or None
 
-        told = sorted({f"SCHEDULER {turn.kind or 'without type'}"
+        kinds = sorted({f"SCHEDULER {turn.kind or 'without type'}"
                        for switch in self._fabric.switches.values()
                        for turn in switch.turns.values()
                        if turn.kind not in ("DWRR", "STRICT")})  # fmt: skip
-        self.report.not_said += [f"{what}: served by DWRR's turns, in bytes" for what in told]
+        self.report.not_said += [f"{what}: served by DWRR's turns, in bytes" for what in kinds]
         if any(t.is_shaped for s in self._fabric.switches.values() for t in s.turns.values()):
             self.report.not_said.append("SCHEDULER, pir and cir: not read")
         taken = self._take("schedule.weights", "QUEUE and SCHEDULER", self._each(turns))
@@ -418,8 +418,8 @@ class _Maker:
         if not any(port.watched for _, port in self._ports()):
             self._content.setdefault("pfc", {})["watchdog_ns"] = 0
             source = "PORT_QOS_MAP, pfcwd_sw_enable"
-            told = {"key": "pfc.watchdog_ns", "value": 0, "from": source, "of": "no port"}
-            self.report.became.append(told)
+            became = {"key": "pfc.watchdog_ns", "value": 0, "from": source, "of": "no port"}
+            self.report.became.append(became)
             return
         self._take("pfc.watchdog_ns", "PFC_WD, detection_time", watch("detection_ms"))
         self._take("pfc.watchdog_restore_ns", "PFC_WD, restoration_time", watch("restoration_ms"))
@@ -429,10 +429,10 @@ class _Maker:
             if switch.poll_ms is not None
         ))  # fmt: skip
         self._take("pfc.watchdog_action", "PFC_WD, action", (
-            (f"{switch.name} {port}", told.action)
+            (f"{switch.name} {port}", entry.action)
             for switch in self._fabric.switches.values()
-            for port, told in switch.watches.items()
-            if told.action in ("drop", "forward", "alert")
+            for port, entry in switch.watches.items()
+            if entry.action in ("drop", "forward", "alert")
         ))  # fmt: skip
 
 

@@ -435,18 +435,18 @@ class _Reader:
         for key, entry in self._table("CABLE_LENGTH").items():
             for name, length in entry.items():
                 place = f"CABLE_LENGTH|{key}|{name}"
-                told = _LENGTH.fullmatch(length.strip()) if isinstance(length, str) else None
-                if told is None or float(told[1]) > 200_000:
+                match = _LENGTH.fullmatch(length.strip()) if isinstance(length, str) else None
+                if match is None or float(match[1]) > 200_000:
                     raise self._wrong(place, length, "a length such as 40m, 200000m at most")
                 if port := self._known(place, name, ports):
-                    port.cable_m = float(told[1])
+                    port.cable_m = float(match[1])
 
     def _qos(self, ports: Mapping[str, Port]) -> None:
         common = {}
         for key, entry in self._table("PORT_QOS_MAP").items():
             place = f"PORT_QOS_MAP|{key}"
-            told = {kind: self._reference(place, entry, kind) for kind in MAPS_OF_PORTS}
-            maps = {kind: name for kind, name in told.items() if name is not None}
+            by_kind = {kind: self._reference(place, entry, kind) for kind in MAPS_OF_PORTS}
+            maps = {kind: name for kind, name in by_kind.items() if name is not None}
             for kind, name in maps.items():
                 if name not in self._table(MAPS_OF_PORTS[kind]):
                     self._dangles("PORT_QOS_MAP", key, MAPS_OF_PORTS[kind], name)
@@ -506,23 +506,23 @@ class _Reader:
         entry = self._table("SWITCH_TRIMMING").get("GLOBAL")
         if entry is None:
             return None
-        place, told = "SWITCH_TRIMMING|GLOBAL", dict(entry)
+        place, fields = "SWITCH_TRIMMING|GLOBAL", dict(entry)
         for name, word in (("dscp_value", "from-tc"), ("queue_index", "dynamic")):
-            if told.get(name) == word:
-                told[name] = None
+            if fields.get(name) == word:
+                fields[name] = None
         return Trimming(
-            self._number(place, told, "dscp_value", 0, 63),
-            self._number(place, told, "queue_index", 0, _LAST_QUEUE),
+            self._number(place, fields, "dscp_value", 0, 63),
+            self._number(place, fields, "queue_index", 0, _LAST_QUEUE),
         )
 
     def _hashed(self) -> frozenset[str] | None:
         fields = self._table("SWITCH_HASH").get("GLOBAL", {}).get("ecmp_hash")
         if fields is None:
             return None
-        told = fields.split(",") if isinstance(fields, str) else fields
-        if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
+        names = fields.split(",") if isinstance(fields, str) else fields
+        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
             raise self._wrong("SWITCH_HASH|GLOBAL|ecmp_hash", fields, "fields' names, in []")
-        return frozenset(one.strip() for one in told)
+        return frozenset(one.strip() for one in names)
 
     def _addresses(self, ports: Mapping[str, Port]) -> dict[str, list[Address]]:
         found: dict[str, list[Address]] = {}

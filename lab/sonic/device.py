@@ -128,16 +128,16 @@ def _rows_alone(folder: Path, rows: list[Compared], why: str) -> Device:
     return Device(None, {}, rows, why)
 
 
-def _common(folder: Path, told: Path | None) -> Path | None:
+def _common(folder: Path, common: Path | None) -> Path | None:
     """Where what templates include is."""
-    if told is not None:
-        if not is_file(told / _INCLUDED):
+    if common is not None:
+        if not is_file(common / _INCLUDED):
             raise ScenarioError(
-                f"{shown(told)} has no {_INCLUDED}",
+                f"{shown(common)} has no {_INCLUDED}",
                 "Name files/build_templates of sonic-buildimage, or a switch's "
                 "/usr/share/sonic/templates.",
             )
-        return told
+        return common
     above = folder.resolve()
     places = [up / one for up in (above, *above.parents) for one in _COMMON]
     return next((place for place in places if is_file(place / _INCLUDED)), None)
@@ -197,10 +197,10 @@ def _listed_ports(text: str) -> dict[str, Any]:
         if line.startswith("#"):
             titles = line.strip("# ").split() if "name" in line else titles
             continue
-        told = dict(zip(titles, line.split(), strict=False))
-        if len(told) > 1 and "name" in told:
-            name = told.pop("name")
-            found[name] = {"alias": name, "admin_status": "up"} | told
+        columns = dict(zip(titles, line.split(), strict=False))
+        if len(columns) > 1 and "name" in columns:
+            name = columns.pop("name")
+            found[name] = {"alias": name, "admin_status": "up"} | columns
     return found
 
 
@@ -208,11 +208,11 @@ def _broken_out(name: str, lanes: list[str], mode: str) -> dict[str, Any]:
     """The ports that a cage becomes: 4x25G[10G], or 2x25G(2)+1x50G(2)."""
     base, taken, found = int(name.removeprefix("Ethernet")), 0, {}
     for part in mode.split("+"):
-        told = _MODE.fullmatch(part.strip())
-        if told is None:
+        match = _MODE.fullmatch(part.strip())
+        if match is None:
             raise ValueError(mode)
-        count, of = int(told[1]), int(told[4] or len(lanes))
-        speed = int(told[2]) * (1000 if told[3] else 1)
+        count, of = int(match[1]), int(match[4] or len(lanes))
+        speed = int(match[2]) * (1000 if match[3] else 1)
         each = of // count
         for _ in range(count):
             if each < 1 or taken + each > len(lanes):

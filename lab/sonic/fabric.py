@@ -218,7 +218,7 @@ def _hear_lldp(folder: Path, switch: Switch) -> None:
 
 
 def _lay(fabric: Fabric, pattern: str | None) -> None:
-    told: dict[Place, Place] = {}
+    places: dict[Place, Place] = {}
     for switch in fabric.switches.values():
         for name, (device, port) in switch.neighbours.items():
             here = Place(switch.name, name)
@@ -245,10 +245,10 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
                     f"{here}: {device} has no port {port}; the cable is left out"
                 )
                 continue
-            told[here] = Place(device, named)
+            places[here] = Place(device, named)
     taken: set[Place] = set()
-    for here, there in sorted(told.items(), key=lambda pair: (pair[0].switch, pair[0].port)):
-        back = told.get(there)
+    for here, there in sorted(places.items(), key=lambda pair: (pair[0].switch, pair[0].port)):
+        back = places.get(there)
         if back is not None and back != here:
             fabric.contradicted.append((here, there))
             fabric.outward |= {here.switch, there.switch}

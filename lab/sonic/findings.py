@@ -75,7 +75,7 @@ def grounded(content: Mapping[str, Any], ops: Iterable[Op]) -> tuple[list[Op], d
     whole. One that a list or a range of others stands for is told with what it had there.
     """
     made: dict[str, Any] = deepcopy(dict(content))
-    told = []
+    grounds = []
     for op in ops:
         path = [part.replace("~1", "/").replace("~0", "~") for part in op["path"].split("/")[1:]]
         value = op["value"]
@@ -89,8 +89,8 @@ def grounded(content: Mapping[str, Any], ops: Iterable[Op]) -> tuple[list[Op], d
                 break
             at = at[part]
         at[path[-1]] = deepcopy(value)
-        told.append({"op": "add", "path": "/" + "/".join(map(_escaped, path)), "value": value})
-    return told, made
+        grounds.append({"op": "add", "path": "/" + "/".join(map(_escaped, path)), "value": value})
+    return grounds, made
 
 
 def _standing_for(table: Mapping[str, Any], key: str) -> dict[str, Any]:

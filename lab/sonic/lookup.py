@@ -45,13 +45,13 @@ class Row:
 
     def profile(self, mode: str) -> dict[str, str]:
         """Its fields as config_db has them; pools of mode static have thresholds in bytes."""
-        told = {
+        fields = {
             "pool": _POOL, "size": self.size, "xon": self.xon, "xoff": self.xoff,
             "static_th" if mode == "static" else "dynamic_th": self.threshold,
         }  # fmt: skip
         if self.xon_offset is not None:
-            told["xon_offset"] = self.xon_offset
-        return {name: str(value) for name, value in told.items()}
+            fields["xon_offset"] = self.xon_offset
+        return {name: str(value) for name, value in fields.items()}
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -81,13 +81,13 @@ def _row(words: list[str]) -> Row | None:
     if length is None or not all(re.fullmatch(r"-?\d{1,10}", w) for w in (words[0], *words[2:])):
         return None
     speed, *numbers = map(int, (words[0], *words[2:]))
-    told = dict(zip(_FIELDS, numbers, strict=False))
-    sizes = (told.get(name, 0) for name in _FIELDS if name != "threshold")
+    fields = dict(zip(_FIELDS, numbers, strict=False))
+    sizes = (fields.get(name, 0) for name in _FIELDS if name != "threshold")
     if not 0 < speed <= 10_000_000 or min(sizes) < 0 or float(length[1]) > 200_000:
         return None
     return Row(
-        speed, words[1], float(length[1]), told["size"], told["xon"], told["xoff"],
-        told["threshold"], told.get("xon_offset"),
+        speed, words[1], float(length[1]), fields["size"], fields["xon"], fields["xoff"],
+        fields["threshold"], fields.get("xon_offset"),
     )  # fmt: skip
 
 

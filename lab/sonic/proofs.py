@@ -126,10 +126,10 @@ def _carried_out(trial: Trial) -> Proof:
 
 
 def _run(content: Content, space: Path, graph: Path | None) -> Figures:
-    told = deepcopy(content)
+    changed = deepcopy(content)
     if graph is not None:
-        told["topology"]["path"] = str(graph)
-    scenario = catalogue.made(told)
+        changed["topology"]["path"] = str(graph)
+    scenario = catalogue.made(changed)
     options = RunOptions(space, "sim")
     result = measure(scenario, options, Console(file=StringIO()))
     flows, pfc = result.flows, result.pfc

@@ -133,11 +133,11 @@ def _pg_missing(found: Findings) -> Iterator[Finding]:
             if profile is not None:
                 fields = {"profile": profile}
                 patch = {switch.name: (entry("BUFFER_PG", f"{port.name}|{group}", fields),)}
-            told = port.groups.get(group)
+            group_has = port.groups.get(group)
             yield Finding(
                 "pg-missing", switch.name, "BUFFER_PG", f"{port.name}|{group}",
                 f"priority {priority} is paused, and priority group {group} has "
-                + (f"profile {told}, which has no xoff" if told else "no profile"),
+                + (f"profile {group_has}, which has no xoff" if group_has else "no profile"),
                 "what arrives between a pause and its being obeyed finds no room, and is lost",
                 "Give the group a lossless profile"
                 + (f", {profile}." if profile else ", with an xoff for the port's cable."),
@@ -159,11 +159,13 @@ def _headroom(found: Findings) -> Iterator[Finding]:
     short: dict[tuple[str, str], list[tuple[int, Port, Profile]]] = {}
     for switch, port in found.ports():
         for priority in found.agreed(switch, port):
-            told = switch.headroom(port, switch.group_of(port, priority))
+            headroom = switch.headroom(port, switch.group_of(port, priority))
             wanted = need(switch, port, found.options)
-            if told is None or wanted is None or (told[1].xoff or 0) >= wanted.size:
+            if headroom is None or wanted is None or (headroom[1].xoff or 0) >= wanted.size:
                 continue
-            short.setdefault((switch.name, told[0]), []).append((wanted.size, port, told[1]))
+            short.setdefault((switch.name, headroom[0]), []).append(
+                (wanted.size, port, headroom[1])
+            )
     for (name, key), all_short in short.items():
         size, port, profile = max(all_short, key=lambda one: (one[0], one[1].name))
         ports = sorted({each.name for _, each, _ in all_short})
@@ -197,8 +199,8 @@ def _facts_of(found: Findings, switch: Switch, xoff: int) -> dict[str, Any]:
     """Of a port that has so much headroom."""
     for port in found.fabric.in_use(switch):
         for group in port.groups:
-            told = switch.headroom(port, group)
-            if told is not None and told[1].xoff == xoff:
+            headroom = switch.headroom(port, group)
+            if headroom is not None and headroom[1].xoff == xoff:
                 return facts_of(found, switch, port)
     return {}
 
@@ -208,9 +210,9 @@ def _pool(found: Findings) -> Iterator[Finding]:
         groups: dict[str, list[Profile]] = {}
         for port in found.fabric.in_use(switch):
             for group in {switch.group_of(port, p) for p in found.agreed(switch, port)}:
-                told = switch.headroom(port, group)
-                if told is not None:
-                    groups.setdefault(told[1].pool, []).append(told[1])
+                headroom = switch.headroom(port, group)
+                if headroom is not None:
+                    groups.setdefault(headroom[1].pool, []).append(headroom[1])
         for key, profiles in groups.items():
             pool = switch.pools.get(key)
             if pool is None or pool.size is None:
@@ -267,11 +269,11 @@ def _dscp(found: Findings) -> Iterator[Finding]:
             seen.setdefault(dscp, Counter())[leads_to] += 1
     common = {dscp: commonest(tcs) for dscp, tcs in seen.items()}
     for switch, port in found.ports():
-        told = switch.map_of(port, "dscp_to_tc_map")
-        if told is None:
+        map_ = switch.map_of(port, "dscp_to_tc_map")
+        if map_ is None:
             continue
         for dscp, usual in common.items():
-            tc: int | None = told.get(dscp)
+            tc: int | None = map_.get(dscp)
             if tc == usual or not {tc, usual} & found.lossless:
                 continue
             if tc is None and switch.kind != "sonic":
@@ -299,10 +301,10 @@ def _maps(found: Findings) -> Iterator[Finding]:
                 ("tc_to_queue_map", "TC_TO_QUEUE_MAP", "pfc_to_queue_map",
                  switch.queue_of(port, priority), "queue"),
             ):  # fmt: skip
-                told = switch.map_of(port, kind)
-                if told is None or told.get(priority) == wanted:
+                map_ = switch.map_of(port, kind)
+                if map_ is None or map_.get(priority) == wanted:
                     continue
-                is_back = wanted != priority and told.get(priority) == priority
+                is_back = wanted != priority and map_.get(priority) == priority
                 name, at = port.maps[kind], table
                 if is_back:
                     name = port.maps[back]
@@ -312,11 +314,11 @@ def _maps(found: Findings) -> Iterator[Finding]:
                 is_queue = what == "queue"
                 yield Finding(
                     "queue-map" if is_queue else "pg-map", switch.name, at, f"{name}|{priority}",
-                    f"class {priority} has {what} {told.get(priority, 'none')}, and a pause of "
+                    f"class {priority} has {what} {map_.get(priority, 'none')}, and a pause of "
                     f"priority {priority} is about {what} {wanted}",
                     "a pause holds another queue than the one that was to stop" if is_queue else
                     "the class is not counted to the group that has headroom: its packets are lost",
-                    f"Map {priority} to {told.get(priority) if is_back else wanted}.",
+                    f"Map {priority} to {map_.get(priority) if is_back else wanted}.",
                     patch={switch.name: (replace(at, name, str(priority),
                                                  priority if is_back else wanted),)},
                 )  # fmt: skip

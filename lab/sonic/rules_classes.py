@@ -70,20 +70,20 @@ def _shared(found: Findings) -> Iterator[Finding]:
             ("tc_to_pg_map", "priority group", switch.group_of),
             ("tc_to_queue_map", "queue", switch.queue_of),
         ):
-            told = switch.map_of(port, kind)
-            if told is None:
+            map_ = switch.map_of(port, kind)
+            if map_ is None:
                 continue
-            kept = {of(port, p) for p in agreed if told.get(p) == of(port, p)}
+            kept = {of(port, p) for p in agreed if map_.get(p) == of(port, p)}
             for tc in sorted(_used_tcs(switch, port) - port.pfc - found.lossless):
-                if told.get(tc) not in kept:
+                if map_.get(tc) not in kept:
                     continue
                 is_queue = what == "queue"
-                free = _free(told, kept)
+                free = _free(map_, kept)
                 name, table = port.maps[kind], MAPS_OF_PORTS[kind]
                 yield Finding(
                     "queue-shared" if is_queue else "pg-shared", switch.name, table,
                     f"{name}|{tc}",
-                    f"class {tc} is not paused, and its {what} {told[tc]} is that of a lossless "
+                    f"class {tc} is not paused, and its {what} {map_[tc]} is that of a lossless "
                     "class",
                     "pauses of the lossless class hold packets that have nothing to do with it"
                     if is_queue else
@@ -94,8 +94,8 @@ def _shared(found: Findings) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _free(told: Mapping[int, int], kept: set[int]) -> int:
-    usual = commonest(Counter(value for value in told.values() if value not in kept))
+def _free(mapping: Mapping[int, int], kept: set[int]) -> int:
+    usual = commonest(Counter(value for value in mapping.values() if value not in kept))
     return 0 if usual is None else int(usual)
 
 
@@ -128,9 +128,9 @@ def _cnp(found: Findings) -> Iterator[Finding]:
     tcs: Counter[int] = Counter()
     at: dict[tuple[str, str], Switch] = {}
     for switch, port in found.ports():
-        told = switch.map_of(port, "dscp_to_tc_map")
-        if told is not None and _CNP_DSCP in told:
-            tcs[told[_CNP_DSCP]] += 1
+        map_ = switch.map_of(port, "dscp_to_tc_map")
+        if map_ is not None and _CNP_DSCP in map_:
+            tcs[map_[_CNP_DSCP]] += 1
             at[switch.name, port.maps["dscp_to_tc_map"]] = switch
     usual = commonest(tcs)
     if usual is None or usual not in found.lossless:
@@ -207,12 +207,18 @@ def _queue_limit(found: Findings) -> Iterator[Finding]:
         for priority in found.agreed(switch, port):
             name = port.queues.get(switch.queue_of(port, priority), "")
             profile = switch.profiles.get(name)
-            told = switch.headroom(port, switch.group_of(port, priority))
+            headroom = switch.headroom(port, switch.group_of(port, priority))
             xoff = xoff_at(switch, port, priority)
             limit = None if profile is None else _limit(switch, profile)
-            if profile is None or told is None or xoff is None or limit is None or limit >= xoff:
+            if (
+                profile is None
+                or headroom is None
+                or xoff is None
+                or limit is None
+                or limit >= xoff
+            ):
                 continue
-            room = xoff + (told[1].xoff or 0)
+            room = xoff + (headroom[1].xoff or 0)
             field = "dynamic_th" if profile.static_th is None else "static_th"
             value = min(ALPHA_RANGE[1], 7) if field == "dynamic_th" else room
             yield Finding(
@@ -230,16 +236,16 @@ def _queue_limit(found: Findings) -> Iterator[Finding]:
 def _xon(found: Findings) -> Iterator[Finding]:
     for switch, port in found.ports():
         for priority in found.agreed(switch, port):
-            told = switch.headroom(port, switch.group_of(port, priority))
-            if told is None or told[1].xon or told[1].xon_offset:
+            headroom = switch.headroom(port, switch.group_of(port, priority))
+            if headroom is None or headroom[1].xon or headroom[1].xon_offset:
                 continue
             size = 2 * 4096
             yield Finding(
-                "xon-missing", switch.name, "BUFFER_PROFILE", told[0],
+                "xon-missing", switch.name, "BUFFER_PROFILE", headroom[0],
                 "neither xon nor xon_offset is told",
                 "a pause ends with the first packet that leaves, and the next one begins it again",
                 f"Set xon_offset to two packets, {size:,}.",
-                patch={switch.name: (replace("BUFFER_PROFILE", told[0], "xon_offset", size),)},
+                patch={switch.name: (replace("BUFFER_PROFILE", headroom[0], "xon_offset", size),)},
             )  # fmt: skip
 
 
@@ -319,9 +325,9 @@ def _map_partial(found: Findings) -> Iterator[Finding]:
     for switch, port in found.ports():
         for kind, table in (("pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"),
                             ("pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE")):  # fmt: skip
-            told = switch.map_of(port, kind)
-            for priority in found.agreed(switch, port) if told is not None else ():
-                if priority in (told or {}):
+            map_ = switch.map_of(port, kind)
+            for priority in found.agreed(switch, port) if map_ is not None else ():
+                if priority in (map_ or {}):
                     continue
                 name = port.maps[kind]
                 yield Finding(
@@ -336,14 +342,14 @@ def _map_partial(found: Findings) -> Iterator[Finding]:
 
 def _hash(found: Findings) -> Iterator[Finding]:
     for switch in found.fabric.switches.values():
-        told = switch.hashed
-        if told is None or "L4_SRC_PORT" in told or "INNER_L4_SRC_PORT" in told:
+        hashed = switch.hashed
+        if hashed is None or "L4_SRC_PORT" in hashed or "INNER_L4_SRC_PORT" in hashed:
             continue
-        fields: list[Any] = sorted(told | {"L4_SRC_PORT"})
+        fields: list[Any] = sorted(hashed | {"L4_SRC_PORT"})
         op: Op = {"op": "add", "path": "/SWITCH_HASH/GLOBAL/ecmp_hash", "value": fields}
         yield Finding(
             "hash-fields", switch.name, "SWITCH_HASH", "GLOBAL",
-            f"ecmp_hash is {', '.join(sorted(told)) or 'empty'}, without L4_SRC_PORT, in which "
+            f"ecmp_hash is {', '.join(sorted(hashed)) or 'empty'}, without L4_SRC_PORT, in which "
             "alone RoCEv2's queue pairs differ",
             "all that one host sends another goes one way, however many queue pairs they have",
             "Add L4_SRC_PORT.", patch={switch.name: (op,)},

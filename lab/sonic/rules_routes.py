@@ -73,9 +73,9 @@ def _after_failures(
     found: Findings, net: Net, joined: Mapping[Pair, list[Cable]]
 ) -> Iterator[Finding]:
     looked = look(net)
-    told = f"{looked.left:,} failures of cables were not looked at: they are too many"
-    if looked.left and told not in found.fabric.left_out:
-        found.fabric.left_out.append(told)
+    skipped = f"{looked.left:,} failures of cables were not looked at: they are too many"
+    if looked.left and skipped not in found.fabric.left_out:
+        found.fabric.left_out.append(skipped)
     for failure in looked.deadlocks:
         yield _deadlock_after(found, net, joined, failure)
     if found.fabric.outward:

@@ -20,7 +20,7 @@ def content(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> dict[
     """As JSON has it."""
     switches = fabric.switches.items() if fabric else ()
     tables = {name: switch.tables for name, switch in switches}
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "switches": len(fabric.switches) if fabric else None,
         "cables": len(fabric.cables) if fabric else None,
         "left_out": left_out(fabric) if fabric else [],
@@ -30,11 +30,11 @@ def content(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> dict[
                   for name, ops in patch_of(one for one, _ in pairs).items()},
     }  # fmt: skip
     if fabric is not None:
-        told["commands"] = commands_of(fabric, [one for one, _ in pairs])
+        content["commands"] = commands_of(fabric, [one for one, _ in pairs])
     if device is not None:
-        told["rows"] = [row.content() for row in device.rows]
-        told["not_rendered"] = device.not_rendered
-    return told
+        content["rows"] = [row.content() for row in device.rows]
+        content["not_rendered"] = device.not_rendered
+    return content
 
 
 def left_out(fabric: Fabric) -> list[str]:
@@ -50,14 +50,14 @@ def lines(fabric: Fabric | None, pairs: Pairs, device: Device | None) -> Iterato
         yield from _rows(device)
     advice = sum(one.level is Level.ADVICE for one, _ in pairs)
     what = "faults" if any(proof for _, proof in pairs) else "findings"
-    told = f"{len(pairs) - advice} {what}, {advice} of advice"
+    summary = f"{len(pairs) - advice} {what}, {advice} of advice"
     if fabric is None:
-        yield told
+        yield summary
         return
     ports = sum(len(switch.ports) for switch in fabric.switches.values())
     cables = f"{len(fabric.cables)} cables between them" if device is None else f"{ports} ports"
     count = len(fabric.switches)
-    yield f"{count} switch{'es' if count != 1 else ''}, {cables}: {told}"
+    yield f"{count} switch{'es' if count != 1 else ''}, {cables}: {summary}"
     left = left_out(fabric)
     if left:
         yield f"{len(left)} things were not understood, or are not read, such as: {left[0]}"
@@ -100,8 +100,8 @@ def _rows(device: Device) -> Iterator[str]:
     yield "Headroom in bytes: xoff of pg_profile_lookup.ini, and what 4096-byte packets need"
     yield "  " + "".join(f"{title:>10}" for title in titles)
     for one in device.rows:
-        told = [f"{one.row.speed_mbps / 1000:g}", f"{one.row.metres:g}", f"{one.row.xoff:,}",
+        row_cells = [f"{one.row.speed_mbps / 1000:g}", f"{one.row.metres:g}", f"{one.row.xoff:,}",
                 f"{one.large:,}", f"{one.small:,}", *([f"{one.cells:,}"] if cells else []),
                 f"{one.short:,}" if one.short else ""]  # fmt: skip
-        yield ("  " + "".join(f"{text:>10}" for text in told)).rstrip()
+        yield ("  " + "".join(f"{text:>10}" for text in row_cells)).rstrip()
     yield ""

@@ -220,11 +220,11 @@ class _Servicer:
         found = self._tell(self._hub.scene, frame)
         notifications = []
         for asked in [self._read(request.prefix, path) for path in request.path] or [()]:
-            told = {path: value for path, value in found.items() if is_under(path, asked)}
-            if not told:
+            leaves = {path: value for path, value in found.items() if is_under(path, asked)}
+            if not leaves:
                 where = "/".join(name for name, _ in asked)
                 context.abort(grpc.StatusCode.NOT_FOUND, f"there is nothing at /{where}")
-            update = self._notification(told, frame, request.encoding, request.prefix.target)
+            update = self._notification(leaves, frame, request.encoding, request.prefix.target)
             notifications.append(update)
         return pb.GetResponse(notification=notifications)
 
@@ -290,9 +290,9 @@ class _Servicer:
             return
         found = self._tell(self._hub.scene, frame)
         for plan in plans:
-            told = plan.told(found, is_whole=is_whole)
-            if told and not is_silent:
-                update = self._notification(told, frame, encoding, target)
+            leaves = plan.told(found, is_whole=is_whole)
+            if leaves and not is_silent:
+                update = self._notification(leaves, frame, encoding, target)
                 yield pb.SubscribeResponse(update=update)
 
     # --- messages --------------------------------------------------------------------------------
@@ -303,8 +303,8 @@ class _Servicer:
 
     def _check_count(self, paths: Sequence[Any], context: Any) -> None:
         if len(paths) > _MOST_PATHS:
-            told = f"{len(paths):,} paths at once: {_MOST_PATHS} are allowed"
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, told)
+            problem = f"{len(paths):,} paths at once: {_MOST_PATHS} are allowed"
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, problem)
 
     def _read(self, prefix: Any, path: Any) -> Path:
         return tuple(
@@ -312,7 +312,7 @@ class _Servicer:
             for step in (*prefix.elem, *path.elem)
         )
 
-    def _notification(self, told: Leaves, frame: Frame, encoding: int, target: str) -> Any:
+    def _notification(self, leaves: Leaves, frame: Frame, encoding: int, target: str) -> Any:
         return pb.Notification(
             timestamp=frame.wall_ns,
             prefix=pb.Path(target=target) if target else None,  # as it was asked
@@ -321,7 +321,7 @@ class _Servicer:
                     path=pb.Path(elem=[pb.PathElem(name=n, key=dict(keys)) for n, keys in path]),
                     val=self._value(path[-1][0], value, encoding),
                 )
-                for path, value in told.items()
+                for path, value in leaves.items()
             ],
         )
 

@@ -125,19 +125,19 @@ class Frame:
         for number, (now, was) in enumerate(zip(self.cells, earlier, strict=True)):
             if now != was:
                 changed += (number, *now)
-        told: dict[str, Any] = {"n": self.number, "t": snapshot.time_ns, "d": changed}
+        record: dict[str, Any] = {"n": self.number, "t": snapshot.time_ns, "d": changed}
         if before is None:
-            told["key"] = True
+            record["key"] = True
         messages = snapshot.messages
         if before is None or before.snapshot.messages != messages:
-            told["m"] = [messages.count, messages.done, [list(m) for m in messages.under_way]]
+            record["m"] = [messages.count, messages.done, [list(m) for m in messages.under_way]]
         if before is None or before.snapshot.dead != snapshot.dead:
-            told["dead"] = sorted(snapshot.dead)
+            record["dead"] = sorted(snapshot.dead)
         if snapshot.events:
-            told["e"] = [list(event) for event in snapshot.events]
+            record["e"] = [list(event) for event in snapshot.events]
         if snapshot.is_last:
-            told["last"] = True
-        return told
+            record["last"] = True
+        return record
 
 
 @dataclass

@@ -110,10 +110,10 @@ class Tail:
         at_ns = self._watch.at_ns
         if not notes or at_ns <= self._at_ns or self._is_soon(self._time(at_ns)):
             return None
-        told = self._told()
-        events = [*self._events(told, at_ns)]
+        record = self._told()
+        events = [*self._events(record, at_ns)]
         self._at_ns = at_ns
-        cut = frozenset(str(name) for name in told.get("cut", ()))
+        cut = frozenset(str(name) for name in record.get("cut", ()))
         time_ns = self._time(at_ns)
         snapshot = self._looker.look(time_ns, notes, self._messages(), events, cut)
         counted = {switch.name: found for switch, found in self._watch.counts().items()}
@@ -139,9 +139,9 @@ class Tail:
                 self._journal = changed, json.loads(path.read_text())
         return self._journal[1]
 
-    def _events(self, told: dict[str, list[list[object]]], now_ns: int) -> Iterator[Happening]:
+    def _events(self, record: dict[str, list[list[object]]], now_ns: int) -> Iterator[Happening]:
         """Those since the last look; the first look sees all."""
-        for at, kind, what, link in told.get("events", ()):
+        for at, kind, what, link in record.get("events", ()):
             assert isinstance(at, int)
             if self._at_ns < at <= now_ns:
                 yield Happening(self._time(at), str(kind), str(what), str(link))

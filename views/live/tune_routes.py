@@ -88,11 +88,11 @@ def told_in_a_line(error: LabError) -> str:
 def _wanted(said: bytes) -> tuple[str, dict[str, str]] | None:
     """What a page wants to know of some settings; nothing: it wants what is tried to end."""
     try:
-        told = json.loads(said)
+        settings = json.loads(said)
     except (ValueError, RecursionError):
         return None
     for what in ("set", "whole", "price"):
-        wanted = told.get(what) if isinstance(told, dict) else None
+        wanted = settings.get(what) if isinstance(settings, dict) else None
         if isinstance(wanted, dict):
             return what, {str(key): str(value) for key, value in wanted.items()}
     return None

@@ -163,8 +163,8 @@ class Tuning:
                 made.append(_Made(asked, unkept(experiment, result, outcome), experiment, outcome))
                 return code_of(result)
 
-            told = Told(_until(asked.end, patience_s))
-            simulate(scenario, options, told, conclude, like=self._known)
+            stages = Told(_until(asked.end, patience_s))
+            simulate(scenario, options, stages, conclude, like=self._known)
         if not asked.is_wanted or not made:
             raise Overtaken("it was stopped")
         asked.end.clear()
@@ -175,8 +175,8 @@ class Tuning:
         if not made.asks_price:
             return made.run
         with self._room() as options:
-            told = Told(until(made.asked.end, None))
-            found = cost(made.experiment, made.outcome, options, told)
+            stages = Told(until(made.asked.end, None))
+            found = cost(made.experiment, made.outcome, options, stages)
         if not made.asked.is_wanted:
             raise Overtaken("it was stopped")
         return replace(made.run, result=made.run.result.model_copy(update={"cost": found}))
