@@ -84,13 +84,6 @@ WORDS = (
         "closlab run congestion-signals --engine sim",
     ),
     Word(
-        "INC",
-        "in-network collective, in-network computing",
-        "A collective that switches carry out: each adds up what comes from below, the topmost has "
-        "the sum, and it goes down to everybody. Every link carries the data once each way.",
-        "closlab run in-network-allreduce --engine sim",
-    ),
-    Word(
         "DCQCN",
         "data centre quantised congestion notification",
         "The rate control of RoCEv2 adapters: cut by a fraction on a notification, recover in "
@@ -200,6 +193,13 @@ WORDS = (
         "Room kept for what still arrives after XOFF was sent: a round trip of the cable, the "
         "frames under way at both ends, and the time the sender takes to obey.",
         "closlab explain pfc.headroom",
+    ),
+    Word(
+        "INC",
+        "in-network collective, in-network computing",
+        "A collective that switches carry out: each adds up what comes from below, the topmost has "
+        "the sum, and it goes down to everybody. Every link carries the data once each way.",
+        "closlab run in-network-allreduce --engine sim",
     ),
     Word(
         "incast",

@@ -160,7 +160,7 @@ def test_values_of_other_kinds_are_understood(tmp_path: Path) -> None:
         return yaml.safe_load(change_of("key", value).partition("=")[2])
 
     class Number:  # as numpy's are
-        def item(self) -> int:
+        def tolist(self) -> int:
             return 7
 
     assert understood(Word.SPRAY) == "spray"

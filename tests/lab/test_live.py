@@ -20,6 +20,7 @@ from lab.results.snapshot import Looker, rates_of
 from lab.runs.run import UNBELIEVED
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.inc import PORT as INC_PORT
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
 from tests.lab.conftest import CLOSLAB
 from tests.lab.conftest import closlab as closlab_command
@@ -376,7 +377,7 @@ def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) ->
             assert shown.port in outside and len(outside) == 2  # gNMI's is the other
             assert len(found) >= 2 + len(incast.switches)  # which speak P4Runtime
             told = {(each.is_inside, each.port) for each in found if not each.is_local}
-            assert told <= {(True, port) for port in (ROCE_PORT, UET_PORT, INT_PORT)}  # adapters'
+            assert told <= {(True, port) for port in (ROCE_PORT, UET_PORT, INT_PORT, INC_PORT)}
             end()
             shown.until((tmp_path / "report.html").exists)  # which is written last
             kept = json.loads(result.read_text())

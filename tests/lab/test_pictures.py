@@ -675,6 +675,6 @@ def test_an_embedded_font_is_one_that_others_read(tmp_path: Path) -> None:
 
 def test_every_reason_for_which_packets_end_has_a_meaning() -> None:
     """But for those that go on: the program has numbers for them too."""
-    go_on = {"none", "trimmed", "credit_used", "for_control", "for_tunnel"}
+    go_on = {"none", "trimmed", "credit_used", "for_control", "for_tunnel", "in_sum"}
     assert set(DROP_REASONS) >= go_on
     assert set(REASONS) == set(DROP_REASONS) - go_on | {CORRUPTED, CUT, HALTED, RECEIVER}

@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from lab.engines.mininet import notes
 from lab.engines.sim import native
+from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from params.classes import CONTROL_PRIORITY
 from traffic import endpoint, scapy_endpoint, scapy_host
@@ -148,7 +150,7 @@ def test_a_queue_pair_is_one_to_python_if_it_is_one_to_c(name: str) -> None:
     assert 0 < taken < len(VALUES)
 
 
-@pytest.mark.parametrize("kind", TransferKind)
+@pytest.mark.parametrize("kind", [kind for kind in TransferKind if kind != "collective"])
 @pytest.mark.parametrize("name", ["id", "size", "delay_ns"])
 def test_a_transfer_is_one_to_python_if_it_is_one_to_c(name: str, kind: TransferKind) -> None:
     pair = QueuePair(**PAIR)
@@ -208,6 +210,9 @@ def spoken() -> set[str]:
     heard.set_up(0, is_up=True)
     heard.deny(17, [1])
     written = {line.split()[0] for line in (*settings.lines(), *plan.lines(), *heard.said)}
+    in_network = Experiment.of(catalogue.load("in-network-allreduce"))
+    config = EndpointConfig(link_bps=GBPS)
+    written |= {line.split()[0] for line in in_network.plan_lines(0, config)}
     text = inspect.getsource(EndpointProcess)
     return written | set(re.findall(r'"(ready|stop)\\n"', text))
 
@@ -227,7 +232,15 @@ def test_the_scapy_endpoint_understands_what_that_in_c_does() -> None:
         for word in ast.walk(case.pattern)
         if isinstance(word, ast.Constant)
     }
-    assert spoken() - theirs == {"list", "deny", "arrival_times", "stop"}
+    assert spoken() - theirs == {
+        "list",
+        "deny",
+        "arrival_times",
+        "job",
+        "peer",
+        "collective",
+        "stop",
+    }
 
 
 def test_scenarios_and_the_scapy_endpoint_have_the_defaults_of_that_in_c() -> None:

@@ -23,7 +23,7 @@ from switch import build
 from tests.lab.conftest import closlab
 from tests.verbs.random_operations import ABI, STRICT
 from tests.verbs.wire import libraries_in, over_wire
-from traffic.collectives import ALGORITHMS, SpecError
+from traffic.collectives import ALGORITHMS, IN_NETWORK, SpecError
 from traffic.nccl_tests import PROGRAMS, RANK_SOURCE, TYPES, Test, plan_texts, sizes
 
 HERE = Path(__file__).parent
@@ -159,7 +159,7 @@ def wanted(test: Test, size: int, rank: int) -> dict[int, int]:
 
 
 def algorithms(op: str) -> list[str | None]:
-    return [*ALGORITHMS.get(op, [None])]
+    return [each for each in ALGORITHMS.get(op, [None]) if each != IN_NETWORK]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -178,6 +178,11 @@ def test_plans_come_to_what_the_operation_is_in_any_order(program: str, seed: in
             for rank in range(ranks):
                 for at, number in wanted(test, size, rank).items():
                     assert got[rank][at] == number, (algorithm, ranks, size, rank, at)
+
+
+def test_what_switches_carry_out_is_refused() -> None:
+    with pytest.raises(SpecError, match="switches carry out"):
+        list(plan_texts(Test("all_reduce_perf", 4, (4096,), algorithm=IN_NETWORK)))
 
 
 def test_parts_that_do_not_lie_side_by_side_are_refused() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from traffic.collectives import (
+    IN_NETWORK,
     Activity,
     Collective,
     Mode,
@@ -98,6 +99,12 @@ class Test:
             channels = min(channels, elements // self.ranks)
         bytes_ = elements * self.element
         root = self.root if self.op == "broadcast" else 0
+
+        if self.algorithm == IN_NETWORK:
+            raise SpecError(
+                f"{IN_NETWORK} is what switches carry out, and ranks send by adapters",
+                "take another algorithm",
+            )
 
         def made(amount: int, pieces: int | None) -> Collective:
             return collective(

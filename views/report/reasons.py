@@ -17,6 +17,8 @@ REASONS = {
     "unknown_vni": "in a tunnel of a tenant that has nobody there",
     "foreign_tunnel": "in a tunnel from who has no part in that tenant",
     "bad_tunnel": "to a tunnel's end, but in none, or marked in vain",
+    "old_part": "parts of a collective that a switch had added up before",
+    "foreign_part": "of a collective, from who has no part in it",
     "foreign_mac": "from a tenant's host with another's MAC, or to another's",
     "forged_source": "from a host that spoke as another",
     "forged_header": "from a host that sent what only switches say",

@@ -14,6 +14,7 @@ from tests.traffic.collectives.single import bound_ns, schedule_of
 from tests.traffic.endpoint.star import GBPS, Outcome, compile_star, ends, run
 from traffic.collectives import (
     ALGORITHMS,
+    IN_NETWORK,
     Schedule,
     Timeline,
     collective,
@@ -22,7 +23,12 @@ from traffic.collectives import (
 from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair, Transfer, TransferKind
 from traffic.measures import Measures
 
-EVERY = [(op, algorithm) for op, algorithms in ALGORITHMS.items() for algorithm in algorithms]
+BY_HOSTS = [
+    (op, algorithm)
+    for op, algorithms in ALGORITHMS.items()
+    for algorithm in algorithms
+    if algorithm != IN_NETWORK
+]
 CONFIG = EndpointConfig(link_bps=100 * GBPS)
 DELAY_NS = 1000
 MTU = 4096
@@ -91,7 +97,7 @@ def timeline(schedule: Schedule, outcome: Outcome) -> Timeline:
 @pytest.mark.parametrize(
     "n", [2, 3, 8, 16, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 7, 64))]
 )
-@pytest.mark.parametrize(("op", "algorithm"), EVERY)
+@pytest.mark.parametrize(("op", "algorithm"), BY_HOSTS)
 def test_takes_its_alpha_beta_time(star: Path, op: str, algorithm: str, n: int) -> None:
     size = 0 if op == "barrier" else 4 * MTU * 64 * 7
     what = collective(op, n, size, algorithm)
