@@ -622,9 +622,28 @@ def _lossy_most(site: SwitchSite, priority: int) -> int:
 def buffering(site: SwitchSite) -> Iterator[Entity]:
     """What a queue may have of the buffer; by itself for the same."""
     buffer = site.settings.buffer
-    pool = pool_of(site)
-    cells = _cells(buffer)
+    pool, cells = {"pool_size": pool_of(site)}, _cells(buffer)
     usual = buffer.alpha if buffer.lossy_alpha is None else buffer.lossy_alpha
+    lossy = {  # the same at all ports
+        priority: {
+            **pool,
+            "queue_alpha": alpha_code(usual),
+            "queue_most": _lossy_most(site, priority),
+            **cells,
+            "queue_reserved": _lossy_reserved(site, priority),
+        }
+        for priority in PRIORITIES
+    }
+    lossless = {
+        **pool,
+        "queue_alpha": alpha_code(buffer.alpha),
+        "queue_most": buffer.static or 0,
+        **cells,
+        "queue_reserved": buffer.reserved,
+        "queue_headroom": 0,  # by the cable
+        "headroom_pool": _ALL if buffer.headroom_pool is None else buffer.headroom_pool,
+        **xon_of(site),
+    }
     own = map(control_port, site.ports) if site.settings.punt else ()
     for port in (*site.ports, *own):
         for priority in PRIORITIES:
@@ -633,40 +652,20 @@ def buffering(site: SwitchSite) -> Iterator[Entity]:
                 "meta.priority": priority,
             }
             if priority in site.lossless and port in site.ports:
-                yield entry(
-                    "buffer_profiles",
-                    match,
-                    "lossless",
-                    pool_size=pool,
-                    queue_alpha=alpha_code(buffer.alpha),
-                    queue_most=buffer.static or 0,
-                    **cells,
-                    queue_reserved=buffer.reserved,
-                    queue_headroom=headroom_of(site, port),
-                    headroom_pool=_ALL if buffer.headroom_pool is None else buffer.headroom_pool,
-                    **xon_of(site),
-                )
+                params = lossless | {"queue_headroom": headroom_of(site, port)}
+                yield entry("buffer_profiles", match, "lossless", **params)
             elif priority in site.credited:
                 yield entry(
                     "buffer_profiles",
                     match,
                     "credited",
-                    pool_size=pool,
+                    **pool,
                     queue_credit=credit_of(site, port),
                     **cells,
                     grant_least=_grant_least(site, port),
                 )
             else:
-                yield entry(
-                    "buffer_profiles",
-                    match,
-                    "lossy",
-                    pool_size=pool,
-                    queue_alpha=alpha_code(usual),
-                    queue_most=_lossy_most(site, priority),
-                    **cells,
-                    queue_reserved=_lossy_reserved(site, priority),
-                )
+                yield entry("buffer_profiles", match, "lossy", **lossy[priority])
 
 
 def _queue_limits(site: SwitchSite) -> Iterator[Entity]:
@@ -699,22 +698,22 @@ ETHERNET_BYTES = 14
 
 def _trim(site: SwitchSite) -> Iterator[Entity]:
     trim, classes = site.settings.trim, site.settings.dscp_priorities
+    cut = [dscp for dscp in range(64) if classes.get(dscp, 0) in trim.cut]
+    same = {  # at all ports, but for the last hop's
+        "size": trim.size - ETHERNET_BYTES,
+        "cut_dscp": trim.dscp,
+        "cut_priority": trim.priority,
+        "queue_reserved": trim.reserved,
+        **_cells(site.settings.buffer),
+    }
     for port in site.ports if trim.cut else ():
-        for dscp in range(64):
+        here = same | ({"cut_dscp": trim.last_hop_dscp} if port in site.host_ports else {})
+        for dscp in sorted({*trim.by_dscp, *cut}):
             match: dict[str, Match] = {"meta.out_port": port, "meta.dscp": dscp}
             if dscp in trim.by_dscp:
                 yield entry("trims", match, "is_cut")
-            elif classes.get(dscp, 0) in trim.cut:
-                yield entry(
-                    "trims",
-                    match,
-                    "cut",
-                    size=trim.size - ETHERNET_BYTES,
-                    cut_dscp=trim.last_hop_dscp if port in site.host_ports else trim.dscp,
-                    cut_priority=trim.priority,
-                    queue_reserved=trim.reserved,
-                    **_cells(site.settings.buffer),
-                )
+            else:
+                yield entry("trims", match, "cut", **here)
 
 
 # --- pause.p4 ------------------------------------------------------------------------------------
