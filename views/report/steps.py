@@ -37,7 +37,7 @@ class Step:
 def steps(run: KeptRun) -> list[Step]:
     """In the order of time; of too many those go that are told last of their kind."""
     rows = paused(run)
-    found = [*_begins(run), *_ends(run), *_late(run)]
+    found = [*_begins(run), *_ends(run), *_in_network(run), *_late(run)]
     found += [
         *_climb(run, first_wave(rows)),
         *_suffer(run, rows),
@@ -79,6 +79,20 @@ def _happens(run: KeptRun, event: Told) -> Step:
     else:
         said = f"{what}{' is over' if is_over else ''}."
     return Step(event.at_ns, said, links)
+
+
+def _in_network(run: KeptRun) -> Iterator[Step]:
+    """A collective that switches carry out: nobody in it writes to anybody."""
+    found, what = run.result.inc, run.result.collective
+    if found is None or what is None or run.flows:
+        return
+    hosts = {*run.fabric.hosts}
+    own = [link for link in run.fabric.links if link.a in hosts]
+    ups, downs = (tuple(link.up for link in own), tuple(link.down for link in own))
+    yield Step(0, f"Hosts begin to send their parts of the {what.op}; switches add them up.", ups)
+    if not found.without_result:
+        took = duration(run.end_ns)
+        yield Step(run.end_ns, f"All have the result of the {what.op}: it took {took}.", downs)
 
 
 def _late(run: KeptRun) -> Iterator[Step]:
