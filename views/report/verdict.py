@@ -116,12 +116,15 @@ def _many_to_one(run: KeptRun) -> str:
     if most is None or len(senders[most]) < MANY or others > len(senders[most]):
         return ""
     link = next(link for link in run.fabric.links if str(link.a) == most)
-    busy = next(use.utilisation for use in run.result.links if use.name == link.down)
-    if busy < _WANTED or not phrases.slowed(run):
+    used = {use.name: use.utilisation for use in run.result.links}
+    into = [each.down for each in run.fabric.links if each.a == link.b]  # their leaf
+    if used[link.down] < _WANTED or not phrases.slowed(run):
         return ""
+    busiest = max([link.down, *into], key=lambda way: used[way])  # where they meet others, perhaps
+    where = "its link" if busiest == link.down else f"{busiest}, on the way there,"
     return (
-        f"{phrases.suffering(run)} {len(senders[most])} hosts wrote to {most} at once, and its "
-        f"link was in use {percent(busy)} of the time{phrases.bystanders(run, most)}."
+        f"{phrases.suffering(run)} {len(senders[most])} hosts wrote to {most} at once, and {where} "
+        f"was in use {percent(used[busiest])} of the time{phrases.bystanders(run, most)}."
         f"{phrases.trimmed(run)}"
     )
 
