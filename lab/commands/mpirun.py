@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lab.commands.exec import Class, Clock, door_of, run
-from lab.commands.options import Changes, Dilation, On, Out, Running, Stretch, times
+from lab.commands.options import Changes, Dilation, Hosts, On, Out, Running, Stretch, times
 from lab.runs.mpi import find_mpirun
 from lab.runs.programs import Wanted
 
@@ -21,9 +21,7 @@ def command(
         int | None,
         typer.Option("-n", min=1, help="How many, evenly over hosts; without it one on each."),
     ] = None,
-    hosts: Annotated[
-        str | None, typer.Option("--hosts", help="Which, such as h1,h5; otherwise the first.")
-    ] = None,
+    hosts: Hosts = None,
     mpirun: Annotated[
         str | None, typer.Option("--with", metavar="MPIRUN", help="Open MPI's, if not on the PATH.")
     ] = None,

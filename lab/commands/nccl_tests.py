@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lab.commands.exec import Class, run
-from lab.commands.options import Changes, Dilation, On, Out, Running
+from lab.commands.options import Changes, Dilation, Hosts, On, Out, Running
 from lab.errors import LabError
 from lab.runs.nccl_tests import NcclWanted
 from lab.runs.verbs import VerbsDoor
@@ -64,9 +64,7 @@ def command(
     channels: Annotated[
         int, typer.Option("--channels", min=1, max=64, help="Connections of a pair of ranks.")
     ] = 1,
-    hosts: Annotated[
-        str | None, typer.Option("--hosts", help="Which, such as h1,h5; otherwise the first.")
-    ] = None,
+    hosts: Hosts = None,
     lab: Running = None,
     on: On = None,
     changes: Changes = None,

@@ -58,6 +58,9 @@ GnmiPort = Annotated[
     int | None,
     typer.Option("--gnmi", min=0, max=65535, help="Answer gNMI at this port too; 0: any free one."),
 ]
+Hosts = Annotated[
+    str | None, typer.Option("--hosts", help="Which, such as h1,h5; otherwise the first.")
+]
 On = Annotated[
     str | None,
     typer.Option("--on", metavar="SCENARIO", help="Bring its fabric up for this alone."),
