@@ -33,7 +33,9 @@ CANARY = f"closlab-red-team-{os.getpid()}"
 FUNCTIONS = 10  # points of lesson 7 that its functions earn
 SECRET = "root:$6$the-secret"
 _SUBREAPER = 36
-_ALL_OF_A_GRADE = 6  # room, its process 1, the judge; room, its process 1, the submission
+_SUBMISSION = (
+    b"What a student's file in "  # begins what runs it, after all rooms are tried and made
+)
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +73,13 @@ def below(pid: str) -> list[str]:
     except OSError:
         return []
     return [*found, *(each for child in found for each in below(child))]
+
+
+def _is_submission(pid: str) -> bool:
+    try:
+        return _SUBMISSION in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _is_dead(pid: str) -> bool:
@@ -332,11 +341,13 @@ def test_nothing_outlives_who_asked(how: signal.Signals, tmp_path: Path) -> None
     words = [sys.executable, "-c", "from lab.start import main; main()", "grade", "7", str(folder)]
     asked = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
-    while len(below(str(asked.pid))) < _ALL_OF_A_GRADE and time.monotonic() < until:
+    while not any(map(_is_submission, below(str(asked.pid)))) and time.monotonic() < until:
+        assert asked.poll() is None
         time.sleep(0.05)
-    assert len(below(str(asked.pid))) >= _ALL_OF_A_GRADE
+    has_begun = any(map(_is_submission, below(str(asked.pid))))
     asked.send_signal(how)
     asked.wait()  # `nothing_left` sees to it that they go
+    assert has_begun
 
 
 def test_without_any_nothing_is_judged_unless_it_is_trusted(tmp_path: Path) -> None:
