@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import networkx as nx
 
@@ -30,10 +31,23 @@ class Tree:
     children: dict[Node, dict[Node, range]]
 
 
+_known: WeakKeyDictionary[Fabric, dict[object, Tree | None]] = WeakKeyDictionary()
+
+
 def tree_of(
     fabric: Fabric, group: Group, dead: Collection[str], drained: Collection[str]
 ) -> Tree | None:
-    """A group's tree, over what lives; None if there is none."""
+    """A group's tree, over what lives; None if there is none. Each of its switches asks for it."""
+    known = _known.setdefault(fabric, {})
+    case = group, frozenset(dead), frozenset(drained)
+    if case not in known:
+        known[case] = _made(fabric, group, dead, drained)
+    return known[case]
+
+
+def _made(
+    fabric: Fabric, group: Group, dead: Collection[str], drained: Collection[str]
+) -> Tree | None:
     members = [fabric.node(name) for name in group.members]
     graph = living_switches(fabric, dead, drained)
     leaves = dict.fromkeys(fabric.leaf_of(member) for member in members)

@@ -5,7 +5,7 @@ The same numbers are in p4src/sizes.p4 and traffic/core/inc.h; docs/inc.md has t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -29,6 +29,10 @@ class Inc(Section):
     a power of two each, so some may stay unused."""
     rto_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)
     """How long after a part its result counts as lost; without it sixteen round trips."""
+    numbers: Literal["integers", "floats"] = "integers"
+    """What is added up. Floats go in fixed point, by an exponent that members agree on a window of
+    chunks before: that takes a round more, and each sum is off by half of its last bit at most for
+    each member."""
     tries: int = Field(default=4, ge=1, le=60)
     """How often in a row no result at all comes, each time after twice as long, before hosts give
     up the tree."""

@@ -90,8 +90,8 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "inc", "rx_buffer"),
-    *("mrc_frame", "plan", "qp", "requester", "responder", "script", "scheduler"),
+    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "inc", "inc_numbers"),
+    *("mrc_frame", "plan", "qp", "requester", "responder", "rx_buffer", "scheduler", "script"),
     *("uet_answer", "uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = (*(CORE / f"{name}.c" for name in _MODULES), *sorted(FOLDER.glob("*.c")))

@@ -38,18 +38,21 @@ class InNetwork:
     def of(cls, schedule: Schedule, fabric: Fabric, told: Inc) -> InNetwork:
         """Those of a job among the same hosts are one group, chunks of which are numbered on."""
         numbers: dict[tuple[str, tuple[int, ...], int], int] = {}
-        next_chunk: dict[int, int] = {}
-        places = {}
+        group_of = {}
         for at, activity in enumerate(schedule.activities):
             what = activity.collective
-            if what is None or what.algorithm != IN_NETWORK:
-                continue
-            key = activity.job, tuple(sorted(what.ranks)), activity.priority
-            group = numbers.setdefault(key, len(numbers) + 1)
-            first = next_chunk.setdefault(group, 1)
-            places[at] = _Place(group, first)
-            next_chunk[group] = first + chunks_of(what)
+            if what is not None and what.algorithm == IN_NETWORK:
+                key = activity.job, tuple(sorted(what.ranks)), activity.priority
+                group_of[at] = numbers.setdefault(key, len(numbers) + 1)
         slots = share(told.slots, len(numbers))
+        ahead = (slots or _SLOTS_ALONE) if told.numbers == "floats" else 0
+        next_chunk = dict.fromkeys(group_of.values(), 1)
+        places = {}
+        for at, group in group_of.items():
+            what = schedule.activities[at].collective
+            assert what is not None
+            places[at] = _Place(group, next_chunk[group])
+            next_chunk[group] += chunks_of(what, ahead)
         groups = tuple(
             Group(
                 number,
@@ -82,6 +85,7 @@ class InNetwork:
         address = self.fabric.address(host, leaf).packed
         macs = mac_bytes(self.fabric.mac(leaf)) + mac_bytes(self.fabric.mac(host, leaf))
         rto_ns = self.told.rto_ns or 16 * round_trip_ns
+        floats = "floats=1 " if self.told.numbers == "floats" else ""
         for group, priority in zip(self.groups, self.priorities, strict=True):
             if host.name not in group.members:
                 continue
@@ -90,7 +94,7 @@ class InNetwork:
             own, slots = group.members.index(host.name), group.slots or _SLOTS_ALONE
             yield (
                 f"job number={group.number} member={own} "
-                f"members={len(group.members)} priority={priority} slots={slots} "
+                f"members={len(group.members)} priority={priority} slots={slots} {floats}"
                 f"rto={rto_ns} tries={self.told.tries} headers={headers.hex()}"
             )
             for number, name in enumerate(group.members):

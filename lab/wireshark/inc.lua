@@ -16,7 +16,7 @@ local field = {
     chunk = ProtoField.uint32("inc.chunk", "Chunk"),
     owner = ProtoField.uint16("inc.owner", "Owner of the result", base.HEX),
     member = ProtoField.uint16("inc.member", "Member"),
-    exponent = ProtoField.uint8("inc.exponent", "Largest exponent"),
+    exponent = ProtoField.uint8("inc.exponent", "Largest exponent, of floats a window on"),
     number = ProtoField.uint32("inc.number", "Number"),
 }
 inc.fields = field

@@ -27,41 +27,64 @@ def jct(run: Simulated) -> int:
     return run.result.jct_ns
 
 
-def predicted_ns(kib: int, *, gbps: int, delay_ns: int, links: int, slots: int) -> float:
+def predicted_ns(
+    kib: int, *, gbps: int, delay_ns: int, links: int, slots: int, numbers: str
+) -> float:
     """The equation of docs/inc.md."""
     frame_ns = (CHUNK_BYTES + FRAME_BYTES) * 8 / gbps
     way_ns = links * (delay_ns + frame_ns)
     rounds, rest = divmod(kib - 1, slots)
-    return way_ns + rounds * max(way_ns, slots * frame_ns) + rest * frame_ns
+    ahead_ns = 0.0
+    if numbers == "floats":
+        empty_ns = FRAME_BYTES * 8 / gbps
+        ahead_ns = max(links * (delay_ns + empty_ns), min(kib, slots) * empty_ns)
+    return ahead_ns + way_ns + rounds * max(way_ns, slots * frame_ns) + rest * frame_ns
 
 
 @pytest.mark.parametrize(
-    ("kib", "gbps", "delay_ns", "slots", "topology", "links"),
+    ("kib", "gbps", "delay_ns", "slots", "numbers", "topology", "links"),
     [
-        (256, 100, 1000, 512, "{kind: leaf-spine, leaves: 4, spines: 2, hosts_per_leaf: 2}", 4),
-        (64, 400, 500, 128, "{kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 3}", 4),
-        (96, 100, 1000, 16, "{kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}", 4),
-        (192, 25, 200, 256, "{kind: fat-tree, k: 4}", 6),
+        (256, 100, 1000, 512, "integers", "{leaves: 4, spines: 2, hosts_per_leaf: 2}", 4),
+        (64, 400, 500, 128, "floats", "{leaves: 2, spines: 1, hosts_per_leaf: 3}", 4),
+        (64, 400, 500, 128, "integers", "{leaves: 2, spines: 1, hosts_per_leaf: 3}", 4),
+        (96, 100, 1000, 16, "integers", "{leaves: 2, spines: 2, hosts_per_leaf: 2}", 4),
+        (96, 100, 1000, 16, "floats", "{leaves: 2, spines: 2, hosts_per_leaf: 2}", 4),
+        (192, 25, 200, 256, "integers", "{kind: fat-tree, k: 4}", 6),
     ],
 )
 def test_takes_as_long_as_the_equation_says(
-    kib: int, gbps: int, delay_ns: int, slots: int, topology: str, links: int, tmp_path: Path
+    kib: int,
+    gbps: int,
+    delay_ns: int,
+    slots: int,
+    numbers: str,
+    topology: str,
+    links: int,
+    tmp_path: Path,
 ) -> None:
     run = simulate_sparely(
         *(NAME, f"traffic.bytes={kib}KiB", f"link.rate_gbps={gbps}", f"link.delay_ns={delay_ns}"),
-        *(f"inc.slots={slots}", f"topology={topology}"),
+        *(f"inc.slots={slots}", f"inc.numbers={numbers}", f"topology={topology}"),
         out=tmp_path,
     )
-    wanted = predicted_ns(kib, gbps=gbps, delay_ns=delay_ns, links=links, slots=slots)
+    wanted = predicted_ns(
+        kib, gbps=gbps, delay_ns=delay_ns, links=links, slots=slots, numbers=numbers
+    )
     assert jct(run) == pytest.approx(wanted, rel=0.05)
     assert run.result.drops.total == 0
 
 
-@pytest.mark.parametrize("op", ["reduce-scatter", "all-gather", "broadcast", "barrier"])
-def test_every_collective_loses_packets_and_is_right(op: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("op", "numbers"),
+    [
+        *((op, "integers") for op in ("reduce-scatter", "all-gather", "broadcast", "barrier")),
+        *((op, "floats") for op in ("all-reduce", "reduce-scatter", "all-gather")),
+    ],
+)
+def test_every_collective_loses_packets_and_is_right(op: str, numbers: str, tmp_path: Path) -> None:
     size = "traffic.bytes=0" if op == "barrier" else "traffic.bytes=48KiB"
     run = simulate_sparely(
-        *(NAME, f"traffic.op={op}", size, "traffic.repeat=3"),
+        *(NAME, f"traffic.op={op}", size, "traffic.repeat=3", f"inc.numbers={numbers}"),
         "loss={rate: 0.02, links: [leaf1-spine2, h1-leaf1, h7-leaf4]}",
         out=tmp_path,
     )
@@ -69,9 +92,11 @@ def test_every_collective_loses_packets_and_is_right(op: str, tmp_path: Path) ->
     assert set(run.result.drops.by_reason) <= {"injected_loss", "old_part"}
 
 
-def test_a_tree_that_breaks_is_made_up_for_by_a_host(tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", ["integers", "floats"])
+def test_a_tree_that_breaks_is_made_up_for_by_a_host(numbers: str, tmp_path: Path) -> None:
     run = simulate_sparely(
-        *(NAME, "traffic.bytes=48KiB", "reroute_ns=5us", "inc.tries=1", "inc.rto_ns=20us"),
+        *(NAME, "traffic.bytes=48KiB", "reroute_ns=1ms", "inc.tries=1", "inc.rto_ns=20us"),
+        *("inc.slots=8", f"inc.numbers={numbers}"),
         "faults=[{at_ns: 4000, action: down, link: leaf1-spine2}]",
         out=tmp_path,
     )

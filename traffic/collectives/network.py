@@ -11,6 +11,7 @@ from traffic.collectives.draft import Draft
 
 IN_NETWORK = "in-network"
 CHUNK_BYTES = 1024  # what a packet carries, 256 numbers
+_SUMS = ("all-reduce", "reduce-scatter")
 
 
 def layout(what: Collective) -> Even:
@@ -24,13 +25,18 @@ def in_network(draft: Draft) -> None:
         draft.network(member)
 
 
-def chunks_of(what: Collective) -> int:
-    """How many chunks a collective takes (`inc_chunks` of the core)."""
+def chunks_of(what: Collective, ahead: int = 0) -> int:
+    """How many chunks a collective takes (`inc_chunks` of the core).
+
+    Where floats are added up, there are up to `ahead` more, which tell exponents first.
+    """
     if what.op == "barrier":
         return 1
     if what.op in ("reduce-scatter", "all-gather"):
-        return what.size * _chunks(-(-what.bytes // what.size))
-    return _chunks(what.bytes)
+        data = what.size * _chunks(-(-what.bytes // what.size))
+    else:
+        data = _chunks(what.bytes)
+    return data + (min(ahead, data) if what.op in _SUMS else 0)
 
 
 def _chunks(size: int) -> int:

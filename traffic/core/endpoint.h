@@ -191,9 +191,6 @@ struct ep_port {
     void (*event)(void *ctx, const struct ep_event *event);
     /* The message of an id that is expected, done or not; NULL if there is none. */
     struct ep_message *(*expected)(void *ctx, uint32_t id);
-    /* The INC_LANES numbers of a part, and what became of them: false if they are wrong. May be NULL. */
-    void (*give)(void *ctx, const struct inc_message *message, uint32_t chunk, uint32_t *numbers);
-    bool (*get)(void *ctx, const struct inc_message *message, uint32_t chunk, const uint32_t *numbers);
 };
 
 /* The counters of the adapter, after what mlx5 and its like publish. */

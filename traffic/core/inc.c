@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "inc_numbers.h"
 #include "invariant.h"
 #include "qp.h"
 
@@ -24,6 +25,8 @@ enum {
 struct cell {
     uint32_t chunk; /* whose part was sent last; 0: none */
     bool has_result;
+    uint8_t scale;    /* the exponent that its own floats are scaled by, */
+    uint8_t exponent; /* and the one that its result tells */
     ns_t sent_at; /* NS_NEVER: not yet since its tree was given up */
     uint32_t before, after; /* in the list */
 };
@@ -32,6 +35,7 @@ struct cell {
 struct sum {
     uint32_t chunk, heard; /* from how many */
     bool has_data, asked;
+    uint8_t exponent;
     ns_t asked_at;
     uint32_t numbers[INC_LANES];
 };
@@ -160,9 +164,30 @@ static bool reduces(const struct inc_message *message)
     return message->op == INC_ALL_REDUCE || message->op == INC_REDUCE_SCATTER;
 }
 
-static uint32_t chunks_of(const struct inc_message *message)
+static uint32_t with_data(const struct inc_message *message)
 {
     return inc_chunks(message->op, message->size, message->job->config.members);
+}
+
+/* How many chunks tell exponents before the first has data. */
+static uint32_t ahead_of(const struct inc_message *message)
+{
+    const struct inc_job_config *config = &message->job->config;
+    uint32_t data = with_data(message);
+    if (!config->floats || !reduces(message))
+        return 0;
+    return data < config->slots ? data : config->slots;
+}
+
+static uint32_t chunks_of(const struct inc_message *message)
+{
+    return with_data(message) + ahead_of(message);
+}
+
+/* Whether it is before those with data, and tells an exponent alone. */
+static bool is_ahead(const struct inc_message *message, uint32_t chunk)
+{
+    return chunk - message->first < ahead_of(message);
 }
 
 /* Who alone has data to send, if it is not summed up. */
@@ -176,16 +201,17 @@ static uint32_t source_of(const struct inc_message *message, uint32_t chunk)
 /* To whom the result's data goes. */
 static uint16_t owner_of(const struct inc_message *message, uint32_t chunk)
 {
-    if (message->op == INC_BARRIER)
+    if (message->op == INC_BARRIER || is_ahead(message, chunk))
         return INC_NOBODY;
     if (message->op == INC_REDUCE_SCATTER)
-        return (uint16_t)((chunk - message->first) % message->job->config.members);
+        return (uint16_t)((chunk - message->first - ahead_of(message)) %
+                          message->job->config.members);
     return INC_EVERYBODY;
 }
 
 static bool gives_data(const struct inc_message *message, uint32_t chunk)
 {
-    return message->op != INC_BARRIER &&
+    return message->op != INC_BARRIER && !is_ahead(message, chunk) &&
            (reduces(message) || source_of(message, chunk) == message->job->config.member);
 }
 
@@ -195,38 +221,33 @@ static bool gets_data(const struct inc_message *message, uint32_t chunk)
     return owner == INC_EVERYBODY || owner == message->job->config.member;
 }
 
-/* A number of the first member's; member m has m + 1 times that. */
-static uint32_t number_at(const struct inc_job *job, uint32_t chunk, uint32_t lane)
+/* The exponent of a later chunk's floats, which a part tells; 0 if there are none. */
+static uint8_t told_with(const struct inc_message *message, uint32_t chunk)
 {
-    uint32_t mixed = (chunk << 8 | lane) * 0x9E3779B1u + job->config.number * 0x85EBCA77u;
-    return mixed ^ mixed >> 15;
+    uint32_t ahead = ahead_of(message), later = chunk + ahead;
+    if (!ahead || later - message->first >= chunks_of(message))
+        return 0;
+    return inc_exponent(&message->job->config, later);
 }
 
-static void fill(const struct ep *ep, const struct inc_message *message, uint32_t chunk,
-                 uint32_t *numbers)
+static void fill(const struct inc_message *message, uint32_t chunk, uint8_t scale, uint32_t *numbers)
 {
-    const struct inc_job *job = message->job;
-    if (ep->port.give) {
-        ep->port.give(ep->port.ctx, message, chunk - message->first, numbers);
-        return;
-    }
-    for (uint32_t lane = 0; lane < INC_LANES; lane++)
-        numbers[lane] = number_at(job, chunk, lane) * (job->config.member + 1u);
+    if (ahead_of(message))
+        inc_floats(&message->job->config, chunk, scale, numbers);
+    else
+        inc_integers(&message->job->config, chunk, numbers);
 }
 
-static bool is_right(const struct ep *ep, const struct inc_message *message, uint32_t chunk,
+static bool is_right(const struct inc_message *message, uint32_t chunk, uint8_t scale,
                      const uint32_t *numbers)
 {
-    const struct inc_job *job = message->job;
-    uint32_t n = job->config.members;
-    uint32_t times = reduces(message) ? (uint32_t)((uint64_t)n * (n + 1) / 2)
-                                      : source_of(message, chunk) + 1;
-    if (ep->port.get)
-        return ep->port.get(ep->port.ctx, message, chunk - message->first, numbers);
-    for (uint32_t lane = 0; lane < INC_LANES; lane++)
-        if (numbers[lane] != number_at(job, chunk, lane) * times)
-            return false;
-    return true;
+    const struct inc_job_config *config = &message->job->config;
+    uint64_t n = config->members;
+    if (ahead_of(message))
+        return inc_are_floats(config, chunk, scale, numbers);
+    return inc_are_integers(config, chunk,
+                            reduces(message) ? n * (n + 1) / 2 : source_of(message, chunk) + 1u,
+                            numbers);
 }
 
 /* --- the list of what is due ------------------------------------------------------------------------- */
@@ -301,6 +322,22 @@ static void give_up_tree(struct inc_job *job)
 
 /* --- out -------------------------------------------------------------------------------------------------- */
 
+static bool has_result(const struct inc_job *job, uint32_t chunk)
+{
+    const struct cell *cell = cell_of(job, chunk);
+    return cell->chunk == chunk && cell->has_result;
+}
+
+/* The exponent by which a chunk's floats are scaled: the first time what an earlier result told. */
+static uint8_t scale_of(const struct inc_message *message, uint32_t chunk)
+{
+    const struct cell *cell = cell_of(message->job, chunk);
+    uint32_t ahead = ahead_of(message);
+    if (!ahead || is_ahead(message, chunk))
+        return 0;
+    return cell->chunk == chunk ? cell->scale : cell_of(message->job, chunk - ahead)->exponent;
+}
+
 /* The collective whose next part may be sent; NULL if there is none. */
 static struct inc_message *next_of(const struct inc_job *job)
 {
@@ -308,8 +345,10 @@ static struct inc_message *next_of(const struct inc_job *job)
         if (message->sent == chunks_of(message))
             continue;
         uint32_t chunk = message->first + message->sent, slots = job->config.slots;
-        const struct cell *before = cell_of(job, chunk - slots);
-        if (chunk <= slots || (before->chunk == chunk - slots && before->has_result))
+        bool has_slot = chunk <= slots || has_result(job, chunk - slots);
+        uint32_t ahead = ahead_of(message);
+        bool has_scale = message->sent < ahead || !ahead || has_result(job, chunk - ahead);
+        if (has_slot && has_scale)
             return message;
     }
     return NULL;
@@ -364,7 +403,7 @@ void inc_post(struct ep *ep, struct inc_message *message, ns_t now)
 }
 
 static uint32_t frame(struct ep *ep, const struct inc_job *job, const uint8_t *headers, uint8_t kind,
-                      uint32_t chunk, uint16_t owner, const uint32_t *numbers)
+                      uint32_t chunk, uint16_t owner, uint8_t exponent, const uint32_t *numbers)
 {
     const struct inc_job_config *config = &job->config;
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), *at = udp + WIRE_UDP;
@@ -378,6 +417,7 @@ static uint32_t frame(struct ep *ep, const struct inc_job *job, const uint8_t *h
     be32_store(at + 4, chunk);
     be16_store(at + 8, owner);
     be16_store(at + 10, config->member);
+    at[12] = exponent;
     for (uint32_t lane = 0; numbers && lane < INC_LANES; lane++)
         be32_store(at + INC_HEADER + 4 * lane, numbers[lane]);
     be16_store(udp + 4, (uint16_t)length);
@@ -410,8 +450,8 @@ static bool may_send(struct ep *ep, ns_t now)
 
 static bool is_first(const struct inc_job *job) { return job->config.member == 0; }
 
-static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, const uint32_t *numbers,
-                   ns_t now);
+static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, uint8_t exponent,
+                   const uint32_t *numbers, ns_t now);
 
 static void take_own(struct ep *ep, struct inc_job *job, uint32_t chunk, ns_t now);
 
@@ -439,16 +479,18 @@ static bool send_part(struct ep *ep, struct inc_message *message, uint32_t chunk
     struct inc_job *job = message->job;
     uint32_t numbers[INC_LANES];
     const uint32_t *data = gives_data(message, chunk) ? numbers : NULL;
+    uint8_t exponent = told_with(message, chunk);
     if (data)
-        fill(ep, message, chunk, numbers);
+        fill(message, chunk, scale_of(message, chunk), numbers);
     ep->counters.tx_parts++;
     if (job->is_broken && is_first(job)) {
-        add_up(job, 0, chunk, data, now);
+        add_up(job, 0, chunk, exponent, data, now);
         return true;
     }
     bool has_tree = !job->is_broken || !job->peers;
     uint32_t wire = frame(ep, job, has_tree ? job->config.headers : job->peers[0],
-                          has_tree ? INC_PART : INC_HELP, chunk, owner_of(message, chunk), data);
+                          has_tree ? INC_PART : INC_HELP, chunk, owner_of(message, chunk), exponent,
+                          data);
     return schedule_send(ep, 0, wire, wire, job->config.priority, 0, now) != PS_NEVER;
 }
 
@@ -461,10 +503,10 @@ static bool send_word(struct ep *ep, struct inc_job *job, ns_t now)
     if (message && word.kind != INC_HELP) {
         const struct sum *sum = &job->sums[(word.chunk - 1) & job->mask];
         uint16_t owner = owner_of(message, word.chunk);
-        bool has_data = word.kind == INC_GIVEN && sum->chunk == word.chunk &&
-                        (owner == INC_EVERYBODY || owner == word.member);
+        bool is_sum = word.kind == INC_GIVEN && sum->chunk == word.chunk;
+        bool has_data = is_sum && (owner == INC_EVERYBODY || owner == word.member);
         uint32_t wire = frame(ep, job, job->peers[word.member], word.kind, word.chunk, owner,
-                              has_data ? sum->numbers : NULL);
+                              is_sum ? sum->exponent : 0, has_data ? sum->numbers : NULL);
         if (schedule_send(ep, 0, wire, wire, job->config.priority, 0, now) == PS_NEVER)
             return false;
     }
@@ -494,6 +536,7 @@ static bool send_one(struct ep *ep, ns_t now)
         job->again = 0;
     } else {
         message->sent++;
+        cell->scale = scale_of(message, chunk);
         cell->chunk = chunk;
         cell->has_result = false;
         let_go(job, chunk);
@@ -545,8 +588,8 @@ bool inc_is(const struct ep *ep, const uint8_t *frame, uint32_t stored)
 }
 
 /* `numbers` are none if it has no data. */
-static void take_result(struct ep *ep, struct inc_job *job, uint32_t chunk, const uint32_t *numbers,
-                        ns_t now)
+static void take_result(struct ep *ep, struct inc_job *job, uint32_t chunk, uint8_t exponent,
+                        const uint32_t *numbers, ns_t now)
 {
     struct cell *cell = cell_of(job, chunk);
     struct inc_message *message = holder_of(job, chunk);
@@ -566,8 +609,9 @@ static void take_result(struct ep *ep, struct inc_job *job, uint32_t chunk, cons
         leave(job, cell);
     }
     cell->has_result = true;
+    cell->exponent = exponent;
     note_progress(job, now);
-    if (gets_data(message, chunk) && !is_right(ep, message, chunk, numbers)) {
+    if (gets_data(message, chunk) && !is_right(message, chunk, cell->scale, numbers)) {
         ep->counters.rx_wrong_results++;
         over(ep, message, EP_LOCAL_DATA, now);
     } else if (!--message->missing) {
@@ -608,8 +652,8 @@ static void ask_others(struct inc_job *job, struct sum *sum, const uint8_t *hear
             say(job, INC_ASK, member, sum->chunk);
 }
 
-static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, const uint32_t *numbers,
-                   ns_t now)
+static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, uint8_t exponent,
+                   const uint32_t *numbers, ns_t now)
 {
     if (!can_add_up(job))
         return;
@@ -631,6 +675,7 @@ static void add_up(struct inc_job *job, uint16_t member, uint32_t chunk, const u
     for (uint32_t lane = 0; is_new && numbers && lane < INC_LANES; lane++)
         sum->numbers[lane] += numbers[lane];
     sum->has_data = sum->has_data || numbers;
+    sum->exponent = exponent > sum->exponent ? exponent : sum->exponent;
     heard[member / 8] |= (uint8_t)(is_new << member % 8);
     sum->heard += is_new;
     if (sum->heard < job->config.members) {
@@ -647,7 +692,7 @@ static void take_own(struct ep *ep, struct inc_job *job, uint32_t chunk, ns_t no
     const struct sum *sum = job->sums ? &job->sums[(chunk - 1) & job->mask] : NULL;
     if (sum && sum->chunk == chunk && sum->heard == job->config.members &&
         !cell_of(job, chunk)->has_result)
-        take_result(ep, job, chunk, sum->has_data ? sum->numbers : NULL, now);
+        take_result(ep, job, chunk, sum->exponent, sum->has_data ? sum->numbers : NULL, now);
 }
 
 /* Somebody lacks a result that is here: give the part to it once more, for there is no tree any more,
@@ -671,6 +716,7 @@ void inc_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
     struct inc_job *job = ep_find_job(ep, be16_load(header + 2));
     uint32_t chunk = be32_load(header + 4), numbers[INC_LANES];
     uint16_t member = be16_load(header + 10);
+    uint8_t exponent = header[12];
     const uint32_t *data = header[1] & WITH_DATA ? numbers : NULL;
     if (!job) {
         ep->counters.rx_no_queue_pair++;
@@ -686,7 +732,7 @@ void inc_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
     switch (header[0]) {
     case INC_RESULT:
     case INC_GIVEN:
-        take_result(ep, job, chunk, data, now);
+        take_result(ep, job, chunk, exponent, data, now);
         break;
     case INC_PART:
         ep->counters.rx_parts_refused++;
@@ -699,7 +745,7 @@ void inc_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
         if (is_first(job)) {
             ep->counters.rx_parts++;
             give_again(ep, job, chunk, now);
-            add_up(job, member, chunk, data, now);
+            add_up(job, member, chunk, exponent, data, now);
             take_own(ep, job, chunk, now);
             break;
         } /* fall through */

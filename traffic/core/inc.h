@@ -15,8 +15,10 @@
  * and asks who has sent it none, whether that one thinks the tree broken or is through already; asked,
  * one gives up the tree as well, and gives its part once more.
  *
- * What the numbers are follows from where they stand, so that every one of a result is checked; or
- * whoever hosts the endpoint gives and takes them (`struct ep_port`).
+ * What the numbers are follows from where they stand, so that every one of a result is checked
+ * (inc_numbers.h). Sums of floats need an exponent that all agree on, for which a collective has more
+ * chunks: as many as slots, or as it has with data if these are fewer, go ahead without data. The part
+ * of each chunk tells the exponent of the chunk that many later, and its result the largest of them.
  *
  * Not done here: hosts with several ports use the first.
  */
@@ -54,6 +56,7 @@ enum inc_op { INC_ALL_REDUCE, INC_REDUCE_SCATTER, INC_ALL_GATHER, INC_BROADCAST,
 struct inc_job_config {
     uint16_t number, member, members;
     uint8_t priority;
+    bool floats;    /* are added up, and not integers */
     uint32_t slots; /* a power of two */
     ns_t rto;       /* how long a result may be due at first, */
     uint32_t tries; /* and how often in a row nothing at all comes before it is given up */
@@ -81,9 +84,7 @@ struct inc_message {
     uint8_t op;
 };
 
-/* What `give` has given it may be asked for again, until the job is two windows of chunks further. */
-
-/* How many chunks that takes, the same at all members. */
+/* How many chunks with data it has, the same at all members. */
 uint32_t inc_chunks(enum inc_op op, uint32_t size, uint32_t members);
 
 /* NULL and `*problem` in words if it cannot be. The endpoint's. */

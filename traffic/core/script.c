@@ -121,6 +121,7 @@ static const struct key JOB_KEYS[] = {
     JOB("member", U16, member),
     JOB("members", U16, members),
     JOB("priority", U8, priority),
+    JOB("floats", FLAG, floats),
     JOB("slots", U32, slots),
     JOB("rto", U64, rto),
     JOB("tries", U32, tries),

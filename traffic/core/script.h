@@ -7,7 +7,7 @@
  *   send id=1 qp=17 size=1048576 [delay=NS]
  *   receive id=2 qp=17 size=1048576
  *   compute id=3 delay=1000
- *   job number=1 member=0 members=8 slots=64 rto=NS headers=HEX        of collectives in the network
+ *   job number=1 member=0 members=8 slots=64 rto=NS headers=HEX [floats=1]    of collectives in the network
  *   peer job=1 member=1 headers=HEX                how it is reached where there is no tree
  *   collective id=4 job=1 op=all-reduce first=1 size=1048576 [root=0 delay=NS]
  *   after 1 2        1 starts when 2 has ended

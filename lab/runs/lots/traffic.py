@@ -123,6 +123,7 @@ def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
             **lot.maybe(0.7, slots=lot.wide(1, 512)),
             **lot.maybe(0.4, rto_ns=lot.wide(10_000, 1_000_000)),
             **lot.maybe(0.4, tries=lot.upto(8)),
+            **lot.maybe(0.4, numbers="floats"),
         },
     }
 
