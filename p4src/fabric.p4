@@ -283,6 +283,12 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             } else if (meta.copy_purpose == copy_t.PAUSE) {
                 pause_frames.apply(hdr, meta, standard_metadata);
             } else if (meta.copy_purpose == copy_t.FLOOD) {
+                if (meta.copy_pause) {
+                    meta.copy_purpose = copy_t.PAUSE;
+                    clone_preserving_field_list(CloneType.E2E,
+                                                SESSION_OF(standard_metadata.egress_port),
+                                                COPY_FIELDS);
+                }
                 recirculate_preserving_field_list(FLOOD_FIELDS);
             } else if (meta.copy_purpose == copy_t.NOTICE) {
                 notices_begun.apply(hdr, standard_metadata);

@@ -16,7 +16,7 @@
 //            counts on it. A queue that moves is congested, not stuck.
 //
 // Reads:  the port, the clock, hdr.pfc, hdr.timer, meta.priority, meta.claim, meta.in_used,
-//         meta.in_headroom, meta.pool_used, buffer_*.
+//         meta.in_headroom, meta.pool_used, meta.copy_purpose, buffer_*.
 // Writes: queue_gate, timers and the registers below; in copies hdr.pfc and the MAC addresses;
 //         meta.copy_*, meta.drop_reason, standard_metadata.
 // Stops:  holding a queue is the traffic manager's doing (switch/rt/traffic_manager.c).
@@ -155,9 +155,11 @@ control pause_request(inout metadata_t meta, inout standard_metadata_t standard_
     apply {
         ask();
         if (asked == 0) {
-            meta.copy_purpose = copy_t.PAUSE;
             meta.copy_pause = true;
-            meta.copy_session = SESSION_OF(standard_metadata.ingress_port);
+            if (meta.copy_purpose != copy_t.FLOOD) {    // whose copy sees to it: the port is the same
+                meta.copy_purpose = copy_t.PAUSE;
+                meta.copy_session = SESSION_OF(standard_metadata.ingress_port);
+            }
         }
     }
 }

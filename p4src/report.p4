@@ -52,7 +52,8 @@ control report_drop(inout metadata_t meta) {
     }
 
     apply {
-        if (meta.copy_purpose != copy_t.PAUSE && meta.copy_purpose != copy_t.CREDIT) {
+        if (meta.copy_purpose != copy_t.PAUSE && meta.copy_purpose != copy_t.CREDIT &&
+                meta.copy_purpose != copy_t.FLOOD) {
             drop_reports.apply();
         }
     }

@@ -150,7 +150,8 @@ enum bit<8> copy_t {
     INT_REPORT  = 2,      // becomes a report of the telemetry the packet carried
     DROP_REPORT = 3,      // becomes a report of the packet's end
     CREDIT      = 4,      // becomes word of credits
-    FLOOD       = 5,      // goes round, to where the flood has not been yet
+    FLOOD       = 5,      // goes round, to where the flood has not been yet; if `copy_pause` is
+                          // set, a copy of it becomes a pause frame
     NOTICE      = 6       // goes round, to become a notification (notify.p4)
 }
 

@@ -17,6 +17,7 @@ import pytest
 from compiler import CompileOptions, compile_program
 from controller import Settings
 from controller.inc import Tree, tree_of
+from params.buffer import Buffer
 from params.inc import MOST_CHILDREN, Group
 from switch.program import Program
 from tests.fabric.network import FABRIC, Switch
@@ -154,10 +155,12 @@ def spoil(bed: Testbed, draw: random.Random, share: float) -> None:
     network._deliver = unreliably  # type: ignore[method-assign]
 
 
-def world(fabric: Fabric, groups: tuple[Group, ...], seed: int) -> Testbed:
+def world(
+    fabric: Fabric, groups: tuple[Group, ...], seed: int, buffer: Buffer | None = None
+) -> Testbed:
     return Testbed.build(
         fabric,
-        Settings(groups=groups),
+        Settings(groups=groups, **({"buffer": buffer} if buffer else {})),
         seed,
         make_switch=lambda name, number: Switch.make(name, number, program()),
     )
@@ -204,6 +207,24 @@ def test_every_sum_is_right(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_every_sum_is_right_at_length(seed: int) -> None:
     sums_are_right(seed, 60)
+
+
+def test_results_that_ask_for_pauses_go_to_everybody_at_once() -> None:
+    """A packet has one copy: it goes round, and becomes a pause frame as well."""
+    fabric, slots = leaf_spine(3, 2, 2), 4
+    names = tuple(host.name for host in fabric.hosts)
+    groups = (Group(1, names, slots, 0),)
+    bed = world(fabric, groups, 1, buffer=Buffer(static=64))
+    seen: list[bytes] = []
+    bed.network.tap = lambda _when, _name, _port, frame: seen.append(frame)
+    chunks = list(chunks_by_lot(random.Random(1), len(names), slots))
+    members = [Member(bed, groups[0], at, chunks) for at in range(len(names))]
+    for member in members:
+        bed.host(member.name).on_frame = member.hear
+        member.send_more()
+    bed.network.run(RTO_NS)  # nobody has sent anything again
+    assert all(len(member.got) == slots for member in members)
+    assert any(frame[12:14] == b"\x88\x08" for frame in seen)
 
 
 def test_strangers_are_refused_and_unknown_jobs_come_back() -> None:

@@ -15,6 +15,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from controller import Settings, switch_plans
+from controller.settings import HopTelemetry
 from params.buffer import Buffer
 from params.marking import Ecn
 from params.pfc import Pfc
@@ -219,6 +220,16 @@ def test_a_flood_goes_on_where_one_way_is_dead() -> None:
     assert arrived(bed) == {"h5": 1}
     assert bed.drops() == {"port_down": 1}
     bed.check_accounts()
+
+
+def test_a_flood_goes_on_though_its_losses_are_reported() -> None:
+    """A packet has one copy, which goes round: a report of its end has to wait for another."""
+    reports = HopTelemetry(share=1.0, drop_share=1.0, report_port=9)
+    no_room = replace(PLAIN, buffer=Buffer(lossy_static=64), telemetry=reports)
+    bed = build(stretched=True, settings=no_room)
+    bed.network.inject("leaf2", 2, mac("02:00:00:00:12:34") + bed.frame("h4", "h6")[6:])
+    bed.network.run(1_000_000)
+    assert bed.drops() == {"buffer_full": 2}  # on its way to each of two leaves
 
 
 # --- ECN and DSCP ---------------------------------------------------------------------------------

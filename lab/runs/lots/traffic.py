@@ -109,6 +109,8 @@ def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
     link = content["link"]
     fits = link["mtu"] >= CHUNK_BYTES and not link.get("cbfc") and "overlay" not in content
     fits = fits and has_one_port
+    if not fits:
+        _by_hosts(told)
     is_collective = told.get("kind") == "collective" and told["op"] != "all-to-all"
     if not fits or not (is_collective or told.get("kind") == "all-pairs") or lot.chance(0.5):
         return {}
@@ -126,6 +128,13 @@ def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
             **lot.maybe(0.4, numbers="floats"),
         },
     }
+
+
+def _by_hosts(told: Section) -> None:
+    """Jobs' collectives that switches cannot carry out here go round."""
+    for part in told.get("parts", [told]):
+        algorithms = part.get("algorithms", {})
+        algorithms.update({what: "ring" for what, how in algorithms.items() if how == IN_NETWORK})
 
 
 def _collective(lot: Lot, crowd: Crowd) -> Section:
