@@ -224,15 +224,17 @@ def by_programs(fabric: Fabric, outcome: Outcome, all_books: Mapping[Node, Books
             for reason, packets in outcome.books[node].drops.items()
             if reason not in _BY_THE_PROGRAM
         )
-        arrived = [
+        ended = [
             (key, amount.packets)
             for reason in _BY_THE_PROGRAM
             for key, amount in books.at("dropped", reason).items()
-            if not key.made
         ]
-        booked = sum(packets for key, packets in arrived if key.class_ != _PAUSE)
-        pauses = sum(packets for key, packets in arrived if key.class_ == _PAUSE)
-        if not booked <= dropped <= booked + pauses:  # which are used up, or forbidden and counted
+        booked = sum(n for key, n in ended if not key.made and key.class_ != _PAUSE)
+        # Pause frames are used up, or forbidden and counted; so are copies, if it is not a flood's
+        # that finds a port dead.
+        pauses = sum(n for key, n in ended if not key.made and key.class_ == _PAUSE)
+        copies = sum(n for key, n in ended if key.made and key.class_ < _PAUSE)
+        if not booked <= dropped <= booked + pauses + copies:
             yield (
                 f"{node}: its program counted {dropped:,} packets that it dropped, but the switch "
                 f"{booked:,}"

@@ -104,6 +104,20 @@ def test_a_tree_that_breaks_is_made_up_for_by_a_host(numbers: str, tmp_path: Pat
     assert inc(run.result).added_by_hosts > 0
 
 
+def test_a_copy_of_a_result_that_finds_a_port_dead_is_accounted_for(tmp_path: Path) -> None:
+    """Of some of the cuts, since a run that is wrong in its books is refused."""
+    dead = 0
+    for us in range(4, 16, 2):
+        run = simulate_sparely(
+            *(NAME, "traffic.bytes=24KiB", "inc.rto_ns=20us"),
+            f"faults=[{{at_ns: {us}000, action: down, link: h4-leaf2, for_ns: 1us}}]",
+            out=tmp_path,
+        )
+        assert jct(run) > 0
+        dead += run.result.drops.by_reason.get("port_down", 0)
+    assert dead > 0
+
+
 def test_more_jobs_than_slots_have_no_tree_and_yet_a_result(tmp_path: Path) -> None:
     jobs = ", ".join(
         f"{{kind: collective, op: all-reduce, algorithm: in-network, bytes: 16KiB, ranks: {ranks}}}"
