@@ -12,7 +12,7 @@ from traffic.collectives.algorithms import (
     collective,
 )
 from traffic.collectives.alphabeta import AlphaBeta
-from traffic.collectives.collective import Collective
+from traffic.collectives.collective import IN_NETWORK, Collective
 from traffic.collectives.errors import (
     AlgorithmError,
     PlacementError,
@@ -24,7 +24,7 @@ from traffic.collectives.errors import (
 )
 from traffic.collectives.groups import ParallelGroups, check_partition
 from traffic.collectives.local import LocalTransfer, local_part
-from traffic.collectives.network import CHUNK_BYTES, IN_NETWORK, chunks_of
+from traffic.collectives.network import CHUNK_BYTES, chunks_of
 from traffic.collectives.paths import Paths
 from traffic.collectives.schedule import (
     Activity,

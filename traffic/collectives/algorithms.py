@@ -16,7 +16,13 @@ from traffic.collectives import (
     ring,
     tree,
 )
-from traffic.collectives.collective import Collective, Layout, check_amounts, check_members
+from traffic.collectives.collective import (
+    IN_NETWORK,
+    Collective,
+    Layout,
+    check_amounts,
+    check_members,
+)
 from traffic.collectives.draft import Draft
 from traffic.collectives.errors import AlgorithmError, nearest
 from traffic.collectives.nccl import NcclProtocol
@@ -41,17 +47,17 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "double-binary-tree": Algorithm(tree.layout, tree.all_reduce, bounds.double_binary_tree),
         "halving-doubling": Algorithm(ring.layout, halving.all_reduce, bounds.halving_all_reduce),
         "hierarchical": Algorithm(ring.layout, hierarchical.all_reduce, bounds.hierarchical),
-        network.IN_NETWORK: _IN_NETWORK,
+        IN_NETWORK: _IN_NETWORK,
     },
     "reduce-scatter": {
         "ring": Algorithm(ring.layout, ring.reduce_scatter, bounds.ring_pass),
         "halving": Algorithm(ring.layout, halving.reduce_scatter, bounds.halving_pass),
-        network.IN_NETWORK: _IN_NETWORK,
+        IN_NETWORK: _IN_NETWORK,
     },
     "all-gather": {
         "ring": Algorithm(ring.layout, ring.all_gather, bounds.ring_pass),
         "doubling": Algorithm(ring.layout, halving.all_gather, bounds.halving_pass),
-        network.IN_NETWORK: _IN_NETWORK,
+        IN_NETWORK: _IN_NETWORK,
     },
     "all-to-all": {
         "pairwise": Algorithm(exchange.layout, exchange.pairwise, bounds.ring_pass),
@@ -62,11 +68,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "binomial": Algorithm(
             broadcast.binomial_layout, broadcast.binomial, bounds.binomial_broadcast
         ),
-        network.IN_NETWORK: _IN_NETWORK,
+        IN_NETWORK: _IN_NETWORK,
     },
     "barrier": {
         "dissemination": Algorithm(barrier.layout, barrier.dissemination, bounds.dissemination),
-        network.IN_NETWORK: _IN_NETWORK,
+        IN_NETWORK: _IN_NETWORK,
     },
 }
 

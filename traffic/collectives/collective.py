@@ -15,12 +15,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
-from traffic.collectives.errors import RankError, SizeError
-from traffic.collectives.nccl import COSTS, RINGS, TREES, Cost, NcclProtocol
+from traffic.collectives.errors import AlgorithmError, RankError, SizeError
+from traffic.collectives.nccl import COSTS, RINGS, SWITCHES, TREES, Cost, NcclProtocol
 
 MAX_BYTES = 1 << 40
 MAX_CHANNELS = 64
 MAX_PIECES = 4096
+IN_NETWORK = "in-network"
 BARRIER_BYTES = 8  # a barrier's token: any message will do, an empty one would hide in counters
 _PIECE_BYTES = 1 << 17
 _DEFAULT_PIECES = 64
@@ -57,7 +58,8 @@ class Collective:
         """What each message costs beside its bytes."""
         if self.protocol is None:
             return None
-        return COSTS[self.protocol, TREES if "tree" in self.algorithm else RINGS]
+        kind = TREES if "tree" in self.algorithm else RINGS
+        return COSTS[self.protocol, SWITCHES if self.algorithm == IN_NETWORK else kind]
 
     @cached_property
     def _place(self) -> dict[int, int]:
@@ -191,6 +193,11 @@ def check_amounts(collective: Collective) -> None:
     if not 0 <= collective.root < collective.size:
         raise RankError(
             f"the root {collective.root} is no member", f"members are 0 to {collective.size - 1}"
+        )
+    flagged = (NcclProtocol.LL, NcclProtocol.LL128)
+    if collective.algorithm == IN_NETWORK and collective.protocol in flagged:
+        raise AlgorithmError(
+            f"{IN_NETWORK} with protocol {collective.protocol}", "only simple goes through switches"
         )
     node = collective.node_size
     if node is not None and (node < 1 or collective.size % node):

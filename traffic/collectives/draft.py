@@ -32,7 +32,11 @@ class Draft:
     def network(self, member: int) -> int:
         """Let switches do a member's part; the transfer's id."""
         gate = self.gates[member] if self.gates is not None else ()
-        rank = self.collective.ranks[member]
+        rank, cost = self.collective.ranks[member], self.collective.cost
+        if cost is not None:
+            stays = self.size == self.collective.members_per_node
+            late_ns = cost.launch_ns + cost.inside_ns + (0 if stays else cost.across_ns)
+            gate = (self.builder.work(rank, late_ns, activity=self.activity, after=gate),)
         return self.builder.network(rank, activity=self.activity, after=gate)
 
     def send(

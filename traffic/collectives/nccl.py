@@ -10,6 +10,9 @@ Where a ring leaves its server, a proxy thread posts to the adapter for each ste
 are not sooner done than it has posted: thrice a step with Simple, which is less than what that
 takes anyway.
 
+Where switches add up (NVLink SHARP), a GPU writes and reads what all have written, once each. That
+is done with Simple alone, and its latency is told as one for the whole.
+
 All figures are those that NCCL's own tuner reckons with (`src/graph/tuning.cc` and `topo.h`, 2.28
 to 2.30, x86): its authors measured them. None is set to anything that this lab compares itself
 with. The latency of a step is that of a whole hop, so a fabric's own delays come on top.
@@ -20,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-RINGS, TREES = "ring", "tree"
+RINGS, TREES, SWITCHES = "ring", "tree", "switch"
 
 
 class NcclProtocol(StrEnum):
@@ -57,6 +60,7 @@ class Cost:
 COSTS = {
     (NcclProtocol.SIMPLE, RINGS): Cost(8400, 3400, 14_000, 3000, 1, 1),
     (NcclProtocol.SIMPLE, TREES): Cost(8400, 4000, 14_000, 0, 1, 1),
+    (NcclProtocol.SIMPLE, SWITCHES): Cost(0, 25_000, 20_900, 0, 1, 1),
     (NcclProtocol.LL128, RINGS): Cost(14_000, 1900, 4000, 1000, 128, 120),
     (NcclProtocol.LL128, TREES): Cost(14_000, 1250, 8500, 0, 128, 120),
     (NcclProtocol.LL, RINGS): Cost(6600, 600, 2700, 1000, 2, 1),

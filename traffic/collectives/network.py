@@ -9,7 +9,6 @@ from __future__ import annotations
 from traffic.collectives.collective import Collective, Even
 from traffic.collectives.draft import Draft
 
-IN_NETWORK = "in-network"
 CHUNK_BYTES = 1024  # what a packet carries, 256 numbers
 _SUMS = ("all-reduce", "reduce-scatter")
 

@@ -95,7 +95,8 @@ class CollectiveOptions(Spec):
     protocol: NcclProtocol | None = None
     """How NCCL hands data on: simple, ll128 or ll. By what its own tuner reckons with, a launch
     takes some microseconds, and so does each step, less within a node; ll sends twice as many
-    bytes, ll128 a fifteenth more. Without it messages cost nothing but their bytes."""
+    bytes, ll128 a fifteenth more; in-network, which is NVLink SHARP's, knows simple alone. Without
+    it messages cost nothing but their bytes."""
 
     def among(self, ranks: Sequence[int], world: int, size: int | None = None) -> Collective:
         """The collective of these ranks; of another size than its own if one is given."""

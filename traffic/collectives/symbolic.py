@@ -21,9 +21,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from traffic.collectives.algorithms import find_algorithm
-from traffic.collectives.collective import Collective
+from traffic.collectives.collective import IN_NETWORK, Collective
 from traffic.collectives.errors import ScheduleError, SizeError
-from traffic.collectives.network import IN_NETWORK
 from traffic.collectives.schedule import Mode, Schedule, Transfer
 
 MAX_TRANSFERS = 1 << 16  # half a gigabyte, if every one is ordered after all before it

@@ -120,16 +120,30 @@ def poisson(
     duration_ns: int,
     seed: int,
     sigma: float | None = None,
+    racks: Sequence[Sequence[int]] | None = None,
 ) -> Schedule:
-    """Flows between random hosts that arrive at random, and keep ports busy to a share."""
+    """Flows between random hosts that arrive at random, and keep ports busy to a share.
+
+    Where racks are told, both ends are of different ones.
+    """
     _require_hosts(hosts, 2)
+    if racks is not None and len(racks) < 2:
+        raise RankError("flows between racks, and all hosts are in one", "build a second leaf")
+    elsewhere: dict[int, list[int]] = {}
+    for rack in racks or ():
+        others = [host for host in range(hosts) if host not in rack]
+        elsewhere.update(dict.fromkeys(rack, others))
     chance = _chance(seed)
     arrivals = _arrivals(chance, sizes, load * hosts, rate_gbps, duration_ns, sigma)
     channels: Counter[tuple[int, int]] = Counter()
     flows = []
     for start_ns, size in arrivals:
         src = chance.randrange(hosts)
-        dst = (src + 1 + chance.randrange(hosts - 1)) % hosts
+        dst = (
+            chance.choice(elsewhere[src])
+            if elsewhere
+            else (src + 1 + chance.randrange(hosts - 1)) % hosts
+        )
         flows.append(_next_flow(channels, src, dst, size, start_ns))
     return FlowSet(f"poisson {sizes.name}", flows).schedule(hosts)
 

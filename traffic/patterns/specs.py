@@ -143,6 +143,8 @@ class PoissonSpec(ClassedSpec):
     sigma: float | None = Field(default=None, gt=0, le=4)
     """Log-normal gaps between flows instead of exponential ones: the standard deviation of their
     logarithm. 1 and 2 are usual; the larger, the more flows come in bursts at the same load."""
+    between_racks: bool = False
+    """Whether sender and receiver hang at different leaves always, and not by chance."""
 
     def schedule(self, site: Site) -> Schedule:
         """The flows on this site."""
@@ -154,6 +156,7 @@ class PoissonSpec(ClassedSpec):
             duration_ns=self.duration_ns,
             seed=site.seed,
             sigma=self.sigma,
+            racks=site.racks if self.between_racks else None,
         )
 
 

@@ -57,6 +57,8 @@ LEFT_OUT = {
     "link.overhead": "tests/lab/test_alone.py and docs/ns3.md hold it",
     "transport.ack_every": "tests/traffic/endpoint and docs/ns3.md hold it",
     "traffic.sigma (poisson)": "tests/traffic/patterns hold it",
+    "traffic.between_racks (poisson)": "tests/traffic/patterns hold it",
+    "traffic.between_racks=True": "tests/traffic/patterns hold it",
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.traffic.collectives.single import schedule_of
 from traffic.collectives import AlphaBeta, Collective, collective, prove
-from traffic.collectives.errors import SpecError
+from traffic.collectives.errors import AlgorithmError, SpecError
 from traffic.collectives.nccl import NcclProtocol
 from traffic.collectives.spec import CollectiveSpec
 
@@ -85,6 +85,17 @@ def test_small_ones_take_what_the_tuner_reckons(protocol: str, nodes: int) -> No
     assert tree.finish_ns == pytest.approx(
         1000 * (launch + 2 * (7 * inside + log2(nodes) * across)), abs=100
     )
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("op", ["all-reduce", "all-gather", "barrier"])
+def test_switches_that_add_up_take_the_tuners_latency(op: str, nodes: int) -> None:
+    size = 0 if op == "barrier" else 4096
+    what = made(op, "in-network", 8 * nodes, size, node_size=8, protocol="simple")
+    prove(schedule_of(what))
+    assert NO_WIRE.run(schedule_of(what)).finish_ns == 25_000 + 20_900 * (nodes - 1)
+    with pytest.raises(AlgorithmError, match="only simple"):
+        made(op, "in-network", 8, size, protocol="ll")
 
 
 def test_channels_share_a_port() -> None:

@@ -109,6 +109,18 @@ def test_poisson_fills_ports_to_the_load() -> None:
     assert len(schedule.queue_pairs()) == len(schedule)
 
 
+def test_poisson_between_racks_crosses_leaves_at_the_same_load() -> None:
+    racks, load, duration = ((0, 2, 4), (1, 3), (5, 6, 7)), 0.4, 20_000_000
+    spec = PoissonSpec(load=load, duration_ns=duration, between_racks=True)
+    schedule = spec.schedule(Site(8, racks=racks, seed=3))
+    rack_of = {host: rack for rack in racks for host in rack}
+    assert all(rack_of[src] != rack_of[dst] for src, dst in pairs(schedule))
+    assert set(schedule.src) == set(schedule.dst) == set(range(8))
+    assert sum(schedule.size) * 8 / (duration * 100 * 8) == pytest.approx(load, rel=0.2)
+    with pytest.raises(RankError, match="all hosts are in one"):
+        spec.schedule(Site(8, racks=(tuple(range(8)),)))
+
+
 def test_log_normal_gaps_have_the_same_mean_and_come_in_bursts() -> None:
     hosts, load, rate, duration, sigma = 32, 0.4, 100.0, 20_000_000, 1.5
     schedule = poisson(
