@@ -155,6 +155,7 @@ class Fabric:
         self.is_spread = True
         """Whether connections use all planes that both ends are in, and not the first of these."""
         self.graph: nx.Graph[Node] = nx.Graph()  # who is cabled to whom, by however many cables
+        self._named: dict[str, Node] = {}
         self._links: list[Link] = []
         self._by_port: dict[Node, dict[int, Link]] = {}
         self._between: dict[frozenset[Node], list[Link]] = {}
@@ -213,6 +214,7 @@ class Fabric:
         self._by_port.setdefault(a, {})[link.a_port] = link
         self._by_port.setdefault(b, {})[link.b_port] = link
         self.graph.add_edge(a, b)
+        self._named |= {a.name: a, b.name: b}
 
     def pair(self, first: Node, second: Node) -> None:
         """Let two leaves be the same to their hosts, which hang at both."""
@@ -308,9 +310,8 @@ class Fabric:
 
     def node(self, name: str) -> Node:
         """The node of that name."""
-        for node in self.graph:
-            if node.name == name:
-                return node
+        if name in self._named:
+            return self._named[name]
         known = ", ".join(node.name for node in (*self.switches, *self.hosts))
         raise TopologyError(f"there is no node '{name}' in this fabric; there are {known}")
 

@@ -14,6 +14,7 @@ from params.quantity import duration
 from topologies import NodeKind
 
 _GAPS_NS = (500, 1_000, 2_000, 10_000, 50_000, 200_000)
+_LEAVES = (8, 16, 32, 64)
 _EACH = 4 * MB  # what a host sends, over all its queue pairs
 BALANCE = {
     "MMR": "times", "worst MMR": "times", "JFI": "share", "worst JFI": "share",
@@ -87,8 +88,11 @@ def _measured(bench: Bench, of: Mapping[str, str], cases: Sequence[Case]) -> Ask
     return Row(of, balance(bench, found), cases)
 
 
-def _seeds(bench: Bench) -> range:
-    return range(1, bench.extent.repeats(20, 2) + 1)
+def _seeds(bench: Bench, topology: Mapping[str, Any] | None = None) -> range:
+    """Trials: of more than eight leaves fewer, for each leaf is a sample of its own."""
+    leaves = int((topology or {}).get("leaves", 0))
+    whole = max(3, 20 * _LEAVES[0] // max(leaves, _LEAVES[0]))
+    return range(1, bench.extent.repeats(whole, 2) + 1)
 
 
 # --- 8.1 -----------------------------------------------------------------------------------------
@@ -97,7 +101,7 @@ def _seeds(bench: Bench) -> range:
 def ecmp(bench: Bench) -> Asks[Outcome]:
     """ECMP by five-tuple: queue pairs that share a UDP source port, or have each their own."""
     extent = bench.extent
-    leaves = [number for number in extent.some((8, 16, 32, 64), (8,)) if not bench.is_small]
+    leaves = [number for number in extent.some(_LEAVES, (8,)) if not bench.is_small]
     topologies = [bench.fabric(0, number) for number in leaves] or [None]
     rows = yield from together([
         _measured(
@@ -106,7 +110,7 @@ def ecmp(bench: Bench) -> Asks[Outcome]:
              "QPs": str(qps), "hash sees": seen},
             [elephants(bench, "8.1", "ecmp", seed, qps=qps, ports=ports,
                        **({"topology": topology} if topology else {}))
-             for seed in _seeds(bench)],
+             for seed in _seeds(bench, topology)],
         )
         for topology in topologies
         for qps in extent.some((1, 4, 8, 16, 32), (1, 4, 16))
@@ -129,6 +133,8 @@ def ecmp(bench: Bench) -> Asks[Outcome]:
             "two hashes two hosts are compared: one that gives all QPs of a pair the same UDP "
             "source port, which a hash with the QP would tell apart, and one that gives each its "
             "own, as RoCEv2 adapters do, which comes to the same spread.",
+            "Each leaf is a sample of how evenly uplinks are used: 20 trials of 8 leaves, and of "
+            "more leaves as many fewer, 3 at least.",
         ),
     )
 

@@ -47,6 +47,7 @@ class Found:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._carried: dict[str, list[tuple[int, int]]] = {}
 
     @cached_property
     def run(self) -> KeptRun:
@@ -79,7 +80,10 @@ class Found:
 
     def carried(self, link: str) -> list[tuple[int, int]]:
         """What a direction of a link had carried by when: (ns, bytes), from nothing at 0."""
-        return [(0, 0), *((note.time_ns, note.bytes) for note in self.run.notes_of.get(link, ()))]
+        if link not in self._carried:
+            notes = self.run.notes_of.get(link, ())
+            self._carried[link] = [(0, 0), *((note.time_ns, note.bytes) for note in notes)]
+        return self._carried[link]
 
     def gbps(self, link: str, since: float, until: float) -> float:
         """How fast a direction of a link carried frames meanwhile."""

@@ -14,6 +14,9 @@ from traffic.measures import percentile
 
 SIZES = (MB, 8 * MB, 64 * MB, 256 * MB, GB, 4 * GB)
 RANKS = (8, 16, 32, 64, 128, 256, 512, 1024)
+_PACKET = 4096
+_ITERATIONS = 100
+_LEAST = 5  # iterations of a cell: with fewer it is left out
 BALANCING = {"ECMP": "ecmp", "DLB": "dlb", "spray": "spray"}
 UNITS = {
     "BusBW": "gbps", "BusBW P50": "gbps", "BusBW P95": "gbps", "BusBW P99": "gbps",
@@ -32,15 +35,27 @@ def iterations_ns(found: Found) -> list[float]:
 
 
 def sent_bytes(op: str, ranks: int, size: int) -> int:
-    """About what all ranks send together in an iteration."""
-    return round(size * (2 if op == "all-reduce" else 1) * ranks)
+    """About what all ranks send together in an iteration, in rings or to each other.
+
+    A message counts as a packet at least, for that is what it costs.
+    """
+    rounds = (2 if op == "all-reduce" else 1) * (ranks - 1)
+    return rounds * ranks * max(_PACKET, size // ranks)
 
 
-def fitted(bench: Bench, op: str, ranks: int, size: int, repeat: int) -> int:
-    """A message so many times halved that all iterations send no more than a run may."""
-    while size > ranks and sent_bytes(op, ranks, size) * repeat > bench.extent.most_bytes:
+def halving_bytes(ranks: int, size: int) -> int:
+    """The same of an all-reduce by halving and doubling."""
+    parts = (size >> round_ for round_ in range(1, (ranks - 1).bit_length() + 1))
+    return 2 * ranks * sum(max(_PACKET, part) for part in parts)
+
+
+def fitted(bench: Bench, op: str, ranks: int, size: int, repeat: int) -> tuple[int, int]:
+    """Message and iterations, so that these send no more than a run may: the message is halved as
+    long as its parts fill packets, then there are fewer iterations."""
+    most = bench.extent.most_bytes
+    while size >= 2 * ranks * _PACKET and sent_bytes(op, ranks, size) * repeat > most:
         size //= 2
-    return size
+    return size, max(1, min(repeat, most // sent_bytes(op, ranks, size)))
 
 
 def figures(found: Found, op: str, ranks: int, size: int, gbps: float) -> dict[str, list[float]]:
@@ -68,58 +83,60 @@ def figures(found: Found, op: str, ranks: int, size: int, gbps: float) -> dict[s
 
 
 def case(
-    bench: Bench, section: str, op: str, ranks: int, size: int, repeat: int, **changes: Any
-) -> Case:
+    bench: Bench, section: str, op: str, ranks: int, size: int, repeat: int,
+    algorithm: str | None = None, **changes: Any,
+) -> Case:  # fmt: skip
     """A collective of the first so many hosts, again and again."""
     traffic: dict[str, Any] = {"kind": "collective", "op": op, "bytes": size, "repeat": repeat}
+    traffic |= {"algorithm": algorithm} if algorithm else {}
     topology = bench.grown(ranks)
     return bench.case(section, traffic | {"ranks": [f"h{n + 1}" for n in range(ranks)]},
                       topology=topology, **changes)  # fmt: skip
 
 
-def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int]], list[str]]:
-    """Sizes and ranks to be run, and what is left out of them, and why."""
+def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int, int]], list[str]]:
+    """Sizes, ranks and iterations to be run, and what is left out of them, and why."""
     extent = bench.extent
-    repeat = extent.repeats(100, 10)
+    wanted = extent.repeats(_ITERATIONS, 10)
     run, left_out = [], []
     for size in SIZES:
         for ranks in RANKS:
             what = f"{size_text(size)} of {ranks} ranks"
             if (extent.is_quick and (size > MB or ranks > 16)) or (bench.is_small and ranks > 16):
                 continue
-            if sent_bytes(op, ranks, size) * repeat > extent.most_bytes:
+            repeat = min(wanted, extent.most_bytes // sent_bytes(op, ranks, size))
+            if repeat < min(wanted, _LEAST):
                 left_out.append(what)
             elif bench.fabric(ranks) is None:
                 left_out.append(f"{what}: the fabric has not so many hosts")
             else:
-                run.append((size, ranks))
+                run.append((size, ranks, repeat))
     if extent.is_quick:
         left_out = ["in a quick run, all but 1 MB of 8 and 16 ranks"]
     elif left_out:
         left_out = [
-            f"{len(left_out)} of {len(SIZES) * len(RANKS)} cells would send more than "
-            f"{size_text(extent.most_bytes)} a run (--most): from {left_out[0]} on"
+            f"{len(left_out)} of {len(SIZES) * len(RANKS)} cells, of which {_LEAST} iterations "
+            f"would send more than {size_text(extent.most_bytes)} (--most): from {left_out[0]} on"
         ]
     return run, left_out
 
 
 def _benchmark(bench: Bench, section: str, op: str) -> Asks[Outcome]:
     cells, left_out = _cells(bench, op)
-    repeat = bench.extent.repeats(100, 10)
 
-    def row(size: int, ranks: int, name: str, policy: str) -> Asks[Row]:
+    def row(size: int, ranks: int, repeat: int, name: str, policy: str) -> Asks[Row]:
         one = case(bench, section, op, ranks, size, repeat, lb={"policy": policy})
         (found,) = yield [one]
         algorithm = found.result.collective.algorithm if found.result.collective else ""
         return Row(
             {"message": size_text(size), "N": str(ranks), "balancing": name,
-             "algorithm (verified)": algorithm},
+             "iterations": str(repeat), "algorithm (verified)": algorithm},
             figures(found, op, ranks, size, bench.rate_gbps), [one],
         )  # fmt: skip
 
     rows = yield from together([
-        row(size, ranks, name, policy)
-        for size, ranks in cells
+        row(*cell, name, policy)
+        for cell in cells
         for name, policy in BALANCING.items()
     ])  # fmt: skip
     return Outcome(
@@ -130,6 +147,8 @@ def _benchmark(bench: Bench, section: str, op: str) -> Asks[Outcome]:
         deviations=(
             "The schedule is generated as the library's algorithm has it, and not taken from a "
             "collective library: barriers are in it, a straggler is none.",
+            f"Iterations: as many of {_ITERATIONS} as --most allows, {_LEAST} at least, where "
+            "a message counts as a packet at least.",
             "P95 and P99 are of the iterations' times, told as the BusBW of such an iteration: "
             "that many per cent of them were at least so fast.",
         ),
@@ -167,11 +186,10 @@ def allgather(bench: Bench) -> Asks[Outcome]:
 
 def summary(bench: Bench) -> Asks[Outcome]:
     """BusBW of all three, under every way of balancing: the template of section 9.4."""
-    repeat = bench.extent.repeats(100, 10)
     ops = {"all-reduce": "9.1", "all-to-all": "9.2", "all-gather": "9.3"}
     cells = [(op, *cell) for op in ops for cell in _cells(bench, op)[0][-2:]]
 
-    def row(op: str, size: int, ranks: int) -> Asks[Row]:
+    def row(op: str, size: int, ranks: int, repeat: int) -> Asks[Row]:
         cases = [
             case(bench, ops[op], op, ranks, size, repeat, lb={"policy": policy})
             for policy in BALANCING.values()

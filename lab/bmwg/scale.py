@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from lab.bmwg.bench import GB, MB, Bench
+from lab.bmwg.bench import GB, KB, MB, Bench
 from lab.bmwg.case import Asks, Case, Found, together
-from lab.bmwg.collectives import BALANCING, case, figures, fitted, iterations_ns, sent_bytes
-from lab.bmwg.jobs import job_case, ratio
+from lab.bmwg.collectives import BALANCING, case, figures, fitted, halving_bytes, iterations_ns
+from lab.bmwg.jobs import HALVING, job_case, ratio
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
 from params.quantity import duration
 from params.quantity import size as size_text
 from traffic.measures import percentile
 
 _N = (64, 128, 256, 512, 1024)
+_FEWEST = 2  # iterations at the largest N
+_SMALLEST = 100 * KB  # of messages
 _LEAST = 4  # iterations, so that one in the middle can be struck
 _LOOK_NS, _MOST_LOOKS = 1000, 5000  # how often drops are noted, and how often a run at most
 
@@ -26,15 +28,13 @@ _LOOK_NS, _MOST_LOOKS = 1000, 5000  # how often drops are noted, and how often a
 def limits(bench: Bench) -> Asks[Outcome]:
     """AllReduce on ever more hosts."""
     extent = bench.extent
-    repeat = extent.repeats(100, 2)
+    most = extent.most_bytes // (4 if extent.is_quick else 1)
     left_out, cells = [], []
     for ranks in extent.some(_N, (8, 16, 32)):
         size = GB
-        while sent_bytes("all-reduce", ranks, size) * repeat > extent.most_bytes // (
-            4 if extent.is_quick else 1
-        ):
+        while halving_bytes(ranks, size) * _FEWEST > most and size >= _SMALLEST:
             size //= 2
-        if bench.fabric(ranks) is None or size < MB // 8 or (bench.is_small and ranks > 16):
+        if bench.fabric(ranks) is None or size < _SMALLEST or (bench.is_small and ranks > 16):
             left_out.append(f"N = {ranks}")
         else:
             cells.append((ranks, size))
@@ -42,12 +42,13 @@ def limits(bench: Bench) -> Asks[Outcome]:
     least = min((size for _, size in cells), default=MB)
 
     def row(ranks: int) -> Asks[Row]:
-        one = case(bench, "11.1", "all-reduce", ranks, least, repeat)
-        job = job_case(bench, "11.1", ranks, 0, least, repeat)
+        repeat = min(extent.repeats(100, 2), most // halving_bytes(ranks, least))
+        one = case(bench, "11.1", "all-reduce", ranks, least, repeat, algorithm=HALVING)
+        job = job_case(bench, "11.1", ranks, 0, least, repeat, algorithm=HALVING)
         found, whole = yield [one, job]
         row = figures(found, "all-reduce", ranks, least, bench.rate_gbps)
         return Row(
-            {"N": str(ranks), "message": size_text(least)},
+            {"N": str(ranks), "message": size_text(least), "iterations": str(repeat)},
             {"JCT ratio": ratio(whole, ranks, 0, least, repeat, bench.rate_gbps),
              **{name: row[name] for name in ("BusBW", "ECN ratio", "pause frames")}},
             [one, job],
@@ -68,6 +69,8 @@ def limits(bench: Bench) -> Asks[Outcome]:
         deviations=(
             f"Messages of {size_text(least)} instead of 1 GB, the same at every N; C is 0, since "
             "the draft names none here.",
+            f"Iterations: as many of 100 as --most allows, {_FEWEST} at least; AllReduce goes by "
+            "halving and doubling, whose messages N does not make ever smaller.",
         ),
     )  # fmt: skip
 
@@ -116,10 +119,11 @@ def _failover(bench: Bench, shown: Sequence[str], primary: str) -> Asks[Outcome]
 
 def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
     extent = bench.extent
-    repeat = max(_LEAST, extent.repeats(100, 10))
     ranks = min(128, len(bench.scenario.fabric().hosts))
-    size = fitted(bench, "all-reduce", ranks, MB if extent.is_quick else 8 * MB, repeat)
-    seeds = range(1, extent.repeats(20, 1) + 1)
+    most = MB if extent.is_quick else 8 * MB
+    size, repeat = fitted(bench, "all-reduce", ranks, most, extent.repeats(100, 10))
+    repeat = max(_LEAST, repeat)
+    seeds = range(1, extent.repeats(10, 1) + 1)
 
     def run(seed: int, **changes: Any) -> Case:
         return bench.case(
@@ -191,10 +195,10 @@ LOAD = 0.8  # of what the fabric carries at most
 def soak(bench: Bench) -> Asks[Outcome]:
     """All-reduce and all-to-all in turn at 80 % of their throughput, again and again."""
     extent = bench.extent
-    rounds = extent.repeats(100, 4)
-    steps = 10 if extent.is_quick else 100
+    rounds = extent.repeats(24, 4)
     ranks = min(16, len(bench.scenario.fabric().hosts))
-    size = fitted(bench, "all-reduce", ranks, MB if extent.is_quick else 4 * MB, steps)
+    most, wanted = (MB, 10) if extent.is_quick else (4 * MB, 100)
+    size, steps = fitted(bench, "all-reduce", ranks, most, wanted)
     ops = ("all-reduce", "all-to-all")
     first = [job_case(bench, "12.1", ranks, 0, size, 4, op) for op in ops]
     found = yield first

@@ -355,19 +355,19 @@ def _victim(found: Found, victim: Mapping[str, Any]) -> float:
 def collectives(bench: Bench) -> Asks[Outcome]:
     """The collectives of section 9 over UET, beside RoCEv2."""
     extent = bench.extent
-    repeat = extent.repeats(100, 5)
+    wanted = extent.repeats(100, 5)
     tried = {
         "UET RUD": ({"kind": "uet"}, "ecmp"),
         "UET ROD": ({"kind": "uet", "entropy": "single"}, "ecmp"),
         "RoCEv2 RC": ({"kind": "roce"}, "ecmp"),
     }
     cells = [
-        (op, fitted(bench, op, ranks, MB if extent.is_quick else 64 * MB, repeat), ranks)
+        (op, ranks, *fitted(bench, op, ranks, MB if extent.is_quick else 64 * MB, wanted))
         for op in ("all-reduce", "all-to-all", "all-gather")
         for ranks in extent.some((16, 64), (16,))
     ]
 
-    def row(op: str, size: int, ranks: int) -> Asks[Row]:
+    def row(op: str, ranks: int, size: int, repeat: int) -> Asks[Row]:
         cases = [
             collective_case(bench, "6.6", op, ranks, size, repeat, transport=transport,
                             lb={"policy": policy})
@@ -380,7 +380,8 @@ def collectives(bench: Bench) -> Asks[Outcome]:
         }
         means = [fmean(values) if values else 0.0 for values in bus.values()]
         gain = [means[0] / means[-1] - 1] if means[-1] else []
-        return Row({"collective": op, "message": in_words(size), "N": str(ranks)},
+        return Row({"collective": op, "message": in_words(size), "N": str(ranks),
+                    "iterations": str(repeat)},
                    {**bus, "RUD to RoCEv2": gain}, cases)  # fmt: skip
 
     rows = yield from together([row(*cell) for cell in cells])

@@ -242,14 +242,18 @@ class _Plain:
     def between(self, src: Node, dst: Node) -> tuple[str, ...]:
         """Directions on the shortest ways from host to host."""
         if (src, dst) not in self._between:
-            begin, end = self.far_from(src), self.far_from(dst)
-            whole = begin.get(dst)
-            self._between[src, dst] = tuple(
-                direction
-                for here, far in begin.items()
-                for there, direction in self._beside.get(here, ())
-                if there in end and far + 1 + end[there] == whole
-            )
+            left, found, edge = self.far_from(dst), list[str](), [src]
+            while edge:
+                nearer = [
+                    (there, direction)
+                    for here in edge
+                    for there, direction in self._beside.get(here, ())
+                    if left.get(there) == left.get(here, 0) - 1
+                    and (there == dst or there not in self._hosts)
+                ]
+                found += [direction for _, direction in nearer]
+                edge = list(dict.fromkeys(there for there, _ in nearer))
+            self._between[src, dst] = tuple(found)
         return self._between[src, dst]
 
 
