@@ -30,6 +30,7 @@ DUT: Mapping[str, Any] = {
     "reroute_ns": "50us",
 }
 """Without a scenario of somebody's own: 400 Gb/s, without oversubscription."""
+_MOST_PORTS = 128  # that the device's buffer is for
 SECTIONS = (
     "topology", "link", "buffer", "trim", "pfc", "ecn", "classes", "schedule", "lb", "transport",
     "overlay", "segments", "loss", "reroute_ns", "control",
@@ -158,6 +159,14 @@ class Bench:
                 "Only a leaf-spine can, by leaves: give a larger fabric, or leave the test out.",
             )
         return found
+
+    def sized(self, hosts: int) -> dict[str, Any]:
+        """Topology and buffer with so many: spines of more ports than most hold more, for headroom
+        alone takes a share of every port."""
+        topology = self.grown(hosts)
+        many = -(-int(topology.get("leaves", 0)) // _MOST_PORTS)
+        room = {"buffer": {"bytes": many * int(self.scenario.buffer.bytes)}} if many > 1 else {}
+        return {"topology": topology, **room}
 
     def share_of_payload(self, size: int, **transport: Any) -> float:
         """The share of a line that is payload when it carries nothing but messages of a size."""

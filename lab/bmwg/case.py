@@ -13,7 +13,7 @@ from lab.bmwg.arithmetic import carried_by
 from lab.results.result import Result
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
-from views.report.kept import KeptFlow, KeptRun, read_run
+from views.report.kept import KeptFlow, KeptRun, read_result, read_run
 
 T = TypeVar("T")
 SCENARIO = "scenario.yaml"
@@ -54,10 +54,10 @@ class Found:
         """The run as it was kept."""
         return read_run(self.folder)
 
-    @property
+    @cached_property
     def result(self) -> Result:
-        """Its figures."""
-        return self.run.result
+        """Its figures; they are there without what happened when."""
+        return (vars(self).get("run") or read_result(self.folder)).result
 
     @property
     def flows(self) -> tuple[KeptFlow, ...]:

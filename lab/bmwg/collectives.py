@@ -89,9 +89,8 @@ def case(
     """A collective of the first so many hosts, again and again."""
     traffic: dict[str, Any] = {"kind": "collective", "op": op, "bytes": size, "repeat": repeat}
     traffic |= {"algorithm": algorithm} if algorithm else {}
-    topology = bench.grown(ranks)
     return bench.case(section, traffic | {"ranks": [f"h{n + 1}" for n in range(ranks)]},
-                      topology=topology, **changes)  # fmt: skip
+                      **bench.sized(ranks), **changes)  # fmt: skip
 
 
 def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int, int]], list[str]]:

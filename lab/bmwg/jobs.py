@@ -32,7 +32,7 @@ def job_case(
         section,
         {"kind": "job", "ranks": ranks, "steps": steps, "compute_ns": compute_ns,
          "collective": {"op": op, "bytes": size, **named}},
-        topology=bench.grown(ranks), **changes,
+        **bench.sized(ranks), **changes,
     )  # fmt: skip
 
 

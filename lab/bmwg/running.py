@@ -178,15 +178,14 @@ def carry_out(
     answers: dict[str, Sequence[Found] | None] = dict.fromkeys(tests)
     while answers:
         wanted: dict[str, Sequence[Case]] = {}
-        for name, came in answers.items():
+        for name in [*answers]:  # what runs found is held no longer than it is read
             try:
-                wanted[name] = tests[name].send(came)  # type: ignore[arg-type]  # None begins it
+                wanted[name] = tests[name].send(answers.pop(name))  # type: ignore[arg-type]  # None begins it
             except StopIteration as stop:
                 done[name] = stop.value
             except LabError as error:
                 done[name] = error
         costs = workshop.tell([case for cases in wanted.values() for case in cases])
-        answers = {}
         for name, cases in wanted.items():
             failed = [(case, found) for case in cases if isinstance(found := costs[case], str)]
             if failed:
@@ -195,4 +194,5 @@ def carry_out(
                 done[name] = RunError(f"{why}\n  in: {workshop.job(case).command}")
             else:
                 answers[name] = [found for case in cases if isinstance(found := costs[case], Found)]
+        costs.clear()
     return {name: done[name] for name in tests}

@@ -71,6 +71,7 @@ def limits(bench: Bench) -> Asks[Outcome]:
             "the draft names none here.",
             f"Iterations: as many of 100 as --most allows, {_FEWEST} at least; AllReduce goes by "
             "halving and doubling, whose messages N does not make ever smaller.",
+            "Switches of more than 128 ports have twice the device's buffer.",
         ),
     )  # fmt: skip
 
