@@ -4,7 +4,9 @@ Everything in a program is known by where it stands in the preprocessed text, so
 after a change is another's. What comes before it is the same to the letter, and what the compiler
 makes of it follows from nothing else: words, declarations, and what a check knew after each of
 these. Files that are included come out of the preprocessor as they did, wherever they stand, if
-neither they nor the macros before them have changed.
+neither they nor the macros before them have changed. What comes after a change can be kept, too,
+as far as its syntax goes, where the change has moved nothing (layout.py): but not what was checked
+of it, for that follows from all before.
 
 The passes go on where the compiler would stop: what is broken is left out of the tree, and of the
 rest it is still told what names mean. Only what the compiler itself would say is told as wrong, for
@@ -29,6 +31,7 @@ from compiler.parser import Parser
 from compiler.parser.cursor import SyntaxMistakeError, TooDeepError
 from compiler.preprocess import Included, Preprocessor
 from compiler.source import Line, Text
+from doors.editor.layout import laid_out
 from doors.editor.program import Program, Settings, deep, real
 
 MOST_ERRORS = 1000  # that are told of a program
@@ -49,6 +52,14 @@ class _Stop:
     mark: Mark | None = None  # what a check knew there, if one came so far
 
 
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is behind a change, of a program in whose syntax nothing was wrong."""
+
+    stops: dict[int, _Stop]  # by where the token behind each begins
+    declarations: list[s.Decl]  # of all of the program
+
+
 @dataclass
 class Reading:
     """A program as it was read last, as far as it helps to read it again.
@@ -66,6 +77,7 @@ class Reading:
     _tokens: Tokens = field(default_factory=lambda: Tokens([], [], []))
     _declarations: list[s.Decl] = field(default_factory=list)
     _stops: list[_Stop] = field(default_factory=list)
+    _is_parsed: bool = False  # all of the text, and nothing was wrong
     _checker: Checker | None = None
 
     def read(
@@ -89,11 +101,12 @@ class Reading:
             preprocessor.define(definition)
         with deep():
             try:
-                text = preprocessor.run(self.root)
+                text = told.text = laid_out(preprocessor.run(self.root))
                 go_on()
+                rest = self._behind(text)
                 tokens = self._tokenized(text, told)
                 go_on()
-                syntax = self._parsed(tokens, told, go_on)
+                syntax = self._parsed(tokens, told, rest, go_on)
             except TooManyErrorsError:
                 self._stops.clear()
                 text = told.text or Text("\n", [Line(str(self.root), 1, "")])
@@ -106,11 +119,22 @@ class Reading:
             contents,
         )  # fmt: skip
 
+    def _behind(self, text: Text) -> _Rest:
+        """What is known of the text that is where it was, and reads on as it did."""
+        if not self._is_parsed:
+            return _Rest({}, [])
+        before, starts = self._text.text, self._tokens.starts
+        same = takewhile(
+            lambda s: text.text[starts[s.at - 1] :] == before[starts[s.at - 1] :],
+            reversed(self._stops),
+        )
+        return _Rest({starts[stop.at]: stop for stop in same}, self._declarations)
+
     def _tokenized(self, text: Text, told: Diagnostics) -> Tokens:
         """The words of a text, of which those before its first change are known."""
         same, before = _same(self._text, text), self._tokens.starts
         self._stops = [*takewhile(lambda s: before[s.at + _AHEAD] < same, self._stops)]
-        self._text = text
+        self._text, self._is_parsed = text, False
         last = self._stops[-1] if self._stops else None
         tokens = tokenize(text.text, told, self._tokens.up_to(last.at) if last else None)
         if told.found and last is not None:  # what is told of words before it is not known
@@ -118,14 +142,20 @@ class Reading:
         self._tokens = tokens
         return tokens
 
-    def _parsed(self, tokens: Tokens, told: Diagnostics, go_on: Callable[[], None]) -> s.Program:
-        """The declarations, of which those before the last stop are known."""
+    def _parsed(
+        self, tokens: Tokens, told: Diagnostics, rest: _Rest, go_on: Callable[[], None]
+    ) -> s.Program:
+        """The declarations, of which those before the last stop are known, and perhaps the rest."""
         last = self._stops[-1] if self._stops else _Stop(0, 0, {})
         found = self._declarations = self._declarations[: last.count]
         parser = Parser(tokens, told, last.at, dict(last.names))
         try:
             for declaration in parser.declarations():
                 found.append(declaration)
+                then = rest.stops.get(tokens.starts[parser.at])
+                if then is not None and not told.found and parser.names == then.names:
+                    self._take_over(rest, then, parser.at)
+                    break
                 is_far = parser.at >= last.at + self.apart
                 is_end = tokens.kinds[parser.at + _AHEAD] == "end"
                 if self.is_kept and is_far and not is_end and not told.found:
@@ -135,7 +165,18 @@ class Reading:
         except (SyntaxMistakeError, TooDeepError):
             self._stops.clear()
             return s.Program(())
+        self._is_parsed = self.is_kept and not told.found
         return s.Program(tuple(found))
+
+    def _take_over(self, rest: _Rest, first: _Stop, at: int) -> None:
+        """The declarations from a stop on, and the stops, where they are now."""
+        moved, more = at - first.at, len(self._declarations) - first.count
+        self._stops += [
+            _Stop(stop.at + moved, stop.count + more, stop.names)
+            for stop in sorted(rest.stops.values(), key=lambda stop: stop.at)
+            if stop.at >= first.at
+        ]
+        self._declarations += rest.declarations[first.count :]
 
     def _checked(
         self, syntax: s.Program, told: Diagnostics, go_on: Callable[[], None]

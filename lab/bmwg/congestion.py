@@ -16,6 +16,7 @@ from params.quantity import size as size_text
 
 _THRESHOLDS = (100 * KB, MB, 5 * MB)
 _PMAX = 0.5
+_WAVES = 2 * MB  # by a threshold: how often a queue grows and shrinks, for enough packets are there
 _BINS = 10  # between threshold and maximum
 _FRAME = 4096 + 100  # about: only to tell how many packets a stretch of bytes is
 WITHIN = 0.10  # of the fair share
@@ -50,7 +51,7 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
     cases = [
         bench.case(
             "7.1",
-            {"kind": "flows", "flows": [
+            {"kind": "flows", "messages": max(1, _WAVES // threshold), "rest_ns": "10us", "flows": [
                 {"src": src, "dst": "h1", "bytes": 4 * threshold} for src in _others(bench)]},
             seed=seed, series_ns=200,
             topology=bench.grown(max(3, len(bench.scenario.fabric().hosts))),
@@ -89,9 +90,9 @@ def _marks(bench: Bench, threshold: int) -> Asks[tuple[Row, dict[float, float]]]
 
 
 def _others(bench: Bench) -> list[str]:
-    """The last two hosts of three at least: at another leaf than h1 where there is one."""
-    last = max(3, len(bench.scenario.fabric().hosts))
-    return [f"h{last - 1}", f"h{last}"]
+    """The host beside h1 and the last of three at least: nothing but h1's link is on both their
+    ways, so that it is there that the queue grows, whatever they hash to."""
+    return ["h2", f"h{max(3, len(bench.scenario.fabric().hosts))}"]
 
 
 def queue_samples(found: Found, link: str) -> list[tuple[float, int, int]]:

@@ -111,7 +111,8 @@ def _failover(bench: Bench, shown: Sequence[str], primary: str) -> Asks[Outcome]
         deviations=(
             "Steady iterations are those of the same run without a failure; a failure happens in "
             "the middle of one of them.",
-            "When packets were lost is noted every microsecond, of long runs 5,000 times.",
+            "When packets were lost is noted every microsecond, of long runs 5,000 times; what was "
+            "on a cable or waited for it is lost with it.",
             f"Who finds other ways is told so {bench.scenario.reroute_ns or 0:,} ns after the "
             "failure (reroute_ns): a leaf goes round its own dead link at once.",
         ),
@@ -147,7 +148,7 @@ def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
     hurt = yield failing
     figures: dict[str, list[float]] = {figure: [] for figure in FAILOVER}
     for before, at, each in zip(usual, times, hurt, strict=True):
-        lost = losses(each)
+        lost = losses(each, at)
         figures["packets lost"].append(each.figure("drops.total"))
         figures["loss lasts"].append(float(lost[-1] - lost[0]) if lost else 0.0)
         figures["redistributed after"].append(float(lost[-1] - at) if lost else 0.0)
@@ -176,15 +177,21 @@ def _middle(found: Found, number: int) -> int:
     return (ends[number - 1] + ends[number]) // 2
 
 
-def losses(found: Found) -> list[int]:
-    """When drops were noted: the times at which a link's count had grown."""
-    times = set()
-    for notes in found.run.notes_of.values():
+def losses(found: Found, failed_ns: int) -> list[int]:
+    """When packets were lost: the times at which a switch's count of drops had grown, and that of
+    the failure if there are more, which were on a cable or before it as that was cut."""
+    times: set[int] = set()
+    counted: dict[str, int] = {}
+    for link, notes in found.run.notes_of.items():
         before = 0
         for note in notes:
             if note.dropped > before:
                 times.add(note.time_ns)
             before = note.dropped
+        switch = link.partition(">")[0]
+        counted[switch] = max(before, counted.get(switch, 0))
+    if found.result.drops.total > sum(counted.values()):
+        times.add(failed_ns)
     return sorted(times)
 
 

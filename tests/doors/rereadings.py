@@ -7,7 +7,8 @@ go, words change places, lines are doubled, moved and left out, an edit is taken
 are broken off on the way, as by the next keystroke. What comes of each is held against the
 compiler's own passes, one after the other from the beginning: the text and where its lines come
 from, words, the tree, what each name means and how its declaration reads, macros, all that is told,
-the typed tree, and in a part of the cases the JSON.
+the typed tree, and in a part of the cases the JSON; and in a part of them against what comes of the
+text as it is written.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from compiler.parser import parse
 from compiler.preprocess import Preprocessor, content_of
 from compiler.source import Line, Text
 from doors.editor.kinds import kind_of, reads
+from doors.editor.layout import laid_out
 from doors.editor.program import Program, Settings, deep, real
 from doors.editor.reading import MOST_ERRORS, Reading, SupersededError
 from tests.doors.renames import programs
@@ -62,8 +64,9 @@ class Edited:
         return content_of(path) if found is None else found
 
 
-def anew(edited: Edited) -> Program:
-    """What the compiler's passes make of a program, from its beginning."""
+def anew(edited: Edited, laid: Callable[[Text], Text] = laid_out) -> Program:
+    """What the compiler's passes make of a program, from its beginning; its text may be as it is
+    written, which an editor's is not."""
     told, names, core = Diagnostics(most_errors=MOST_ERRORS), Names(), None
     contents: dict[str, str] = {}
 
@@ -74,7 +77,7 @@ def anew(edited: Edited) -> Program:
     preprocessor = Preprocessor(told, read=read)
     with deep():
         try:
-            text = preprocessor.run(edited.root)
+            text = told.text = laid(preprocessor.run(edited.root))
             tokens = tokenize(text.text, told)
             syntax = parse(tokens, told)
         except TooManyErrorsError:
@@ -119,6 +122,17 @@ def shown(program: Program) -> dict[str, object]:
         "functions": program.core and [each.name for each in program.core.functions],
         "kinds": program.core and [str(each) for each in program.core.types],
     }
+
+
+def placed(program: Program) -> dict[str, object]:
+    """What of it does not follow from how its text is laid out."""
+    tokens = program.tokens
+    at = {start: program.place(n) for n, start in enumerate(tokens.starts) if tokens.texts[n]}
+    uses = program.names.uses
+    named = [
+        (at[use], at[declared]) for use, declared in uses.items() if use in at and declared in at
+    ]
+    return {"named": named, "told plainly": program.diagnostics, "json plainly": program.json}
 
 
 def _reads(program: Program, at: int, what: object) -> str:
@@ -184,6 +198,11 @@ def one(root: Path, drawn: random.Random, count: int) -> list[str]:
                 program.finish()
                 own["told at last"] = program.diagnostics
                 own["json"] = program.json
+        if drawn.random() < 0.3:
+            plain = anew(edited, lambda text: text)
+            if found.json:
+                plain.finish()
+            both = [own | placed(p) for own, p in zip(both, (found, plain), strict=True)]
         differs = [what for what in both[1] if both[0].get(what) != both[1][what]]
         if differs:
             wrong.append(f"{root}, edit {turn + 1}: {', '.join(differs)}")

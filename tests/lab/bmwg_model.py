@@ -208,7 +208,14 @@ def failover(runs: list[Kept], _of: dict[str, str]) -> Figures:
             for a, b in zip([{"dropped": 0}, *notes], notes, strict=False)
             if b["dropped"] > a["dropped"]
         )
+        ends_of: dict[str, int] = defaultdict(int)
+        for link, notes in after.notes.items():
+            sender = link.split(">")[0]
+            ends_of[sender] = max([ends_of[sender], *(x["dropped"] for x in notes)])
+        if sum(ends_of.values()) < after.result["drops"]["total"]:  # the rest went with the cable
+            grew = sorted([fault["at_ns"], *grew])
         assert bool(grew) == bool(after.result["drops"]["total"])
+        told["redistributed after"].append(grew[-1] - fault["at_ns"] if grew else 0)
         told["loss lasts"].append(grew[-1] - grew[0] if grew else 0)
     return dict(told)
 

@@ -267,6 +267,7 @@ def test_what_cannot_be_is_told(words: tuple[str, ...], told: str, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_every_figure_of_a_quick_benchmark_is_that_of_its_runs(tmp_path: Path) -> None:
     bench = Bench.of(None, (), extent=Extent(is_quick=True, trials=2))
     shop = Workshop(bench, tmp_path, 2, Stages(Console(quiet=True)))
