@@ -53,11 +53,24 @@ class _Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
-    """What is behind a change, of a program in whose syntax nothing was wrong."""
+class _Whole:
+    """A program as it was parsed to its end, when nothing was wrong in it."""
 
-    stops: dict[int, _Stop]  # by where the token behind each begins
-    declarations: list[s.Decl]  # of all of the program
+    text: Text
+    starts: list[int]  # of its tokens
+    stops: list[_Stop]
+    declarations: list[s.Decl]
+
+    def behind(self, now: Text) -> dict[int, _Stop]:
+        """From where on it reads the same, and stands where it did: stops, by the places of the
+        tokens behind them."""
+        found: dict[int, _Stop] = {}
+        for stop in reversed(self.stops):
+            before = self.starts[stop.at - 1]
+            if self.text.text[before:] != now.text[before:]:
+                break
+            found[self.starts[stop.at]] = stop
+        return found
 
 
 @dataclass
@@ -77,7 +90,7 @@ class Reading:
     _tokens: Tokens = field(default_factory=lambda: Tokens([], [], []))
     _declarations: list[s.Decl] = field(default_factory=list)
     _stops: list[_Stop] = field(default_factory=list)
-    _is_parsed: bool = False  # all of the text, and nothing was wrong
+    _whole: _Whole = field(default_factory=lambda: _Whole(Text("", []), [], [], []))
     _checker: Checker | None = None
 
     def read(
@@ -103,10 +116,9 @@ class Reading:
             try:
                 text = told.text = laid_out(preprocessor.run(self.root))
                 go_on()
-                rest = self._behind(text)
                 tokens = self._tokenized(text, told)
                 go_on()
-                syntax = self._parsed(tokens, told, rest, go_on)
+                syntax = self._parsed(tokens, told, go_on)
             except TooManyErrorsError:
                 self._stops.clear()
                 text = told.text or Text("\n", [Line(str(self.root), 1, "")])
@@ -119,22 +131,11 @@ class Reading:
             contents,
         )  # fmt: skip
 
-    def _behind(self, text: Text) -> _Rest:
-        """What is known of the text that is where it was, and reads on as it did."""
-        if not self._is_parsed:
-            return _Rest({}, [])
-        before, starts = self._text.text, self._tokens.starts
-        same = takewhile(
-            lambda s: text.text[starts[s.at - 1] :] == before[starts[s.at - 1] :],
-            reversed(self._stops),
-        )
-        return _Rest({starts[stop.at]: stop for stop in same}, self._declarations)
-
     def _tokenized(self, text: Text, told: Diagnostics) -> Tokens:
         """The words of a text, of which those before its first change are known."""
         same, before = _same(self._text, text), self._tokens.starts
         self._stops = [*takewhile(lambda s: before[s.at + _AHEAD] < same, self._stops)]
-        self._text, self._is_parsed = text, False
+        self._text = text
         last = self._stops[-1] if self._stops else None
         tokens = tokenize(text.text, told, self._tokens.up_to(last.at) if last else None)
         if told.found and last is not None:  # what is told of words before it is not known
@@ -142,19 +143,18 @@ class Reading:
         self._tokens = tokens
         return tokens
 
-    def _parsed(
-        self, tokens: Tokens, told: Diagnostics, rest: _Rest, go_on: Callable[[], None]
-    ) -> s.Program:
-        """The declarations, of which those before the last stop are known, and perhaps the rest."""
+    def _parsed(self, tokens: Tokens, told: Diagnostics, go_on: Callable[[], None]) -> s.Program:
+        """The declarations, of which those before the last stop are known, and others may be."""
         last = self._stops[-1] if self._stops else _Stop(0, 0, {})
         found = self._declarations = self._declarations[: last.count]
         parser = Parser(tokens, told, last.at, dict(last.names))
+        behind = self._whole.behind(self._text)
         try:
             for declaration in parser.declarations():
                 found.append(declaration)
-                then = rest.stops.get(tokens.starts[parser.at])
+                then = behind.get(tokens.starts[parser.at])
                 if then is not None and not told.found and parser.names == then.names:
-                    self._take_over(rest, then, parser.at)
+                    self._take_over(then, parser.at)
                     break
                 is_far = parser.at >= last.at + self.apart
                 is_end = tokens.kinds[parser.at + _AHEAD] == "end"
@@ -165,18 +165,19 @@ class Reading:
         except (SyntaxMistakeError, TooDeepError):
             self._stops.clear()
             return s.Program(())
-        self._is_parsed = self.is_kept and not told.found
+        if self.is_kept and not told.found:
+            self._whole = _Whole(self._text, tokens.starts, [*self._stops], found)
         return s.Program(tuple(found))
 
-    def _take_over(self, rest: _Rest, first: _Stop, at: int) -> None:
+    def _take_over(self, first: _Stop, at: int) -> None:
         """The declarations from a stop on, and the stops, where they are now."""
         moved, more = at - first.at, len(self._declarations) - first.count
         self._stops += [
             _Stop(stop.at + moved, stop.count + more, stop.names)
-            for stop in sorted(rest.stops.values(), key=lambda stop: stop.at)
+            for stop in self._whole.stops
             if stop.at >= first.at
         ]
-        self._declarations += rest.declarations[first.count :]
+        self._declarations += self._whole.declarations[first.count :]
 
     def _checked(
         self, syntax: s.Program, told: Diagnostics, go_on: Callable[[], None]

@@ -14,7 +14,7 @@ from traffic.measures import percentile
 
 SIZES = (MB, 8 * MB, 64 * MB, 256 * MB, GB, 4 * GB)
 RANKS = (8, 16, 32, 64, 128, 256, 512, 1024)
-_PACKET = 4096
+_PACKET = 4096  # that a message counts as at least
 _ITERATIONS = 100
 _LEAST = 5  # iterations of a cell: with fewer it is left out
 BALANCING = {"ECMP": "ecmp", "DLB": "dlb", "spray": "spray"}

@@ -51,7 +51,7 @@ def ratio(found: Found, ranks: int, compute_ns: int, size: int, steps: int, gbps
 def synthetic(bench: Bench) -> Asks[Outcome]:
     """The synthetic job, made smaller as a whole: C and S by the same factor."""
     extent = bench.extent
-    steps = extent.repeats(3, 5)
+    steps = extent.repeats(3, 3)
     rows_of, left_out = [], 0
     for compute_ms in extent.some(_C_MS, (10, 100)):
         for size in extent.some(_S, (256 * MB,)):

@@ -178,9 +178,10 @@ def carry_out(
     answers: dict[str, Sequence[Found] | None] = dict.fromkeys(tests)
     while answers:
         wanted: dict[str, Sequence[Case]] = {}
-        for name in [*answers]:  # what runs found is held no longer than it is read
+        for name in [*answers]:
+            came = answers.pop(name)  # what runs found is held no longer than it is read
             try:
-                wanted[name] = tests[name].send(answers.pop(name))  # type: ignore[arg-type]  # None begins it
+                wanted[name] = tests[name].send(came)  # type: ignore[arg-type]  # None begins it
             except StopIteration as stop:
                 done[name] = stop.value
             except LabError as error:

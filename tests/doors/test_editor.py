@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from compiler.source import Line, Span, Text
+from doors.editor.layout import laid_out
 from doors.editor.program import Settings
 from doors.editor.reading import Reading
 from lab.machine.paths import ROOT
@@ -414,6 +416,30 @@ def test_the_extension_is_whole() -> None:
 
 def test_what_is_read_again_from_where_it_changed_is_as_it_is_read_anew() -> None:
     assert rereadings.sweep(12, 3) == []
+
+
+def test_a_text_that_is_laid_out_tells_of_the_one_that_was_written() -> None:
+    drawn = random.Random(5)
+    lengths = (drawn.choice((0, 1, 62, 63, 64, 127, drawn.randrange(200))) for _ in range(40))
+    written = ["x" * length for length in lengths]
+    text = Text(
+        "\n".join(written) + "\n", [Line("a.p4", n + 1, line) for n, line in enumerate(written)]
+    )
+    laid = laid_out(text)
+    places = [
+        (line, column) for line, each in enumerate(written) for column in range(len(each) + 1)
+    ]
+    for _ in range(500):
+        spans = [
+            Span(*(each.starts[line] + column for line, column in ends))
+            for ends in [sorted(drawn.choices(places, k=2))]
+            for each in (text, laid)
+        ]
+        assert text.position(spans[0]) == laid.position(spans[1])
+        assert text.fragment(spans[0]) == laid.fragment(spans[1])
+    assert laid.starts[1:-1] != text.starts[1:-1]
+    broken = Text('@note("one\ntwo")\n', [Line("a.p4", 1, '@note("one'), Line("a.p4", 2, 'two")')])
+    assert laid_out(broken) is broken
 
 
 def test_what_changes_after_it_is_declared_is_put_back_with_it(tmp_path: Path) -> None:

@@ -214,6 +214,17 @@ def test_every_section_of_the_draft_is_there_and_strangers_are_told() -> None:
         chosen(["dcqcn"], "mininet")
 
 
+def test_no_collective_is_left_without_a_run() -> None:
+    bench = Bench.of(None, ())
+    keys = ("allreduce", "alltoall", "allgather", "scale", "jct")
+    asked = {test.key: list(next(test.run(bench))) for test in TESTS if test.key in keys}
+    assert len(asked) == len(keys) and all(asked.values())
+    for case in asked["allreduce"] + asked["alltoall"] + asked["scale"][::2]:
+        traffic = case.content["traffic"]
+        sent = (len(traffic["ranks"]) - 1) * traffic["bytes"] * traffic["repeat"]
+        assert traffic["repeat"] >= 2 and sent <= bench.extent.most_bytes
+
+
 def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
     small = ("--set", "topology.leaves=2", "--set", "topology.hosts_per_leaf=2", "--trials", "1")
     out = tmp_path / "one"
