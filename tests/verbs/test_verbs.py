@@ -21,6 +21,7 @@ from tempfile import mkdtemp
 import pytest
 
 from lab.errors import LabError
+from lab.machine.native_host import fabric_clock_library
 from lab.runs.verbs import VerbsDoor, uses_verbs_library
 from switch import build
 from tests.lab.conftest import closlab
@@ -472,6 +473,34 @@ def test_two_programs_on_a_host_reach_each_other(libraries: Path, tmp_path: Path
     script.write_text(f"{words} & {asks}; wait $!")
     (code, said), _ = over_wire(libraries, f"sh {script}", "true")
     assert code == 0 and said.count("200 iters") == 2, said
+
+
+EARLY = """
+import os, socket, threading
+
+def meet(family, address):
+    with socket.socket(family) as waits, socket.socket(family) as asks:
+        waits.bind(address)
+        later = threading.Timer(0.2, waits.listen)
+        later.start()
+        code = asks.connect_ex(address)
+        later.join()
+        return os.strerror(code)
+
+print(meet(socket.AF_INET, ("10.9.0.1", 6000)))
+print(meet(socket.AF_INET, ("127.0.0.1", 6000)))
+print(meet(socket.AF_UNIX, "\\0screen"))
+"""
+
+
+def test_a_host_is_asked_again_and_this_machine_is_not(libraries: Path, tmp_path: Path) -> None:
+    """Who is not there yet may come; hwloc, looking for screens, waited ten seconds for each."""
+    script = tmp_path / "early.py"
+    script.write_text(EARLY)
+    clock = f"LD_PRELOAD={fabric_clock_library()} CLOSLAB_DILATION=2 CLOSLAB_FABRIC_CLOCK='1 1'"
+    (code, said), _ = over_wire(libraries, f"env {clock} {sys.executable} {script}", "true")
+    assert code == 0, said
+    assert said.splitlines() == ["Success", "Connection refused", "Connection refused"]
 
 
 def test_what_ucx_knows_of_the_adapter(libraries: Path) -> None:

@@ -14,12 +14,13 @@
  * nothing but read a clock, time is let pass more quickly; cycles with it.
  *
  * What programs of a job say to each other first is said as soon as they are there: a
- * connection that is refused is tried again for a while. Programs that are linked statically do
- * not hear of all this.
+ * connection to a host that is refused is tried again for a while. Programs that are linked
+ * statically do not hear of all this.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -254,12 +255,23 @@ void closlab_clock_begin(void) {}
 
 /* --- meeting ---------------------------------------------------------------------------------- */
 
+/* Whether it may be of the job, and not there yet. By other kinds of sockets and the loop programs
+ * only ask whether something runs on this machine, such as a screen (hwloc, for MPI). */
+static bool is_on_fabric(const struct sockaddr *to)
+{
+    if (to->sa_family == AF_INET)
+        return *(const uint8_t *)&((const struct sockaddr_in *)to)->sin_addr != IN_LOOPBACKNET;
+    return to->sa_family == AF_INET6 &&
+           !IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)to)->sin6_addr);
+}
+
 int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
     NEXT(connect);
     const struct timespec nap = {0, PATIENCE_NS};
     int code = next(fd, to, size);
-    for (unsigned i = 0; is_on && code && errno == ECONNREFUSED && i < PATIENCE; i++) {
+    bool waits = is_on && code && is_on_fabric(to.__sockaddr__);
+    for (unsigned i = 0; waits && code && errno == ECONNREFUSED && i < PATIENCE; i++) {
         nanosleep(&nap, NULL);
         code = next(fd, to, size);
     }
