@@ -138,7 +138,7 @@ def incast() -> bool:
     fine = True
     for share in shares:
         fine &= told("a share (Gb/s)", share, mean, 0.05, "their mean")
-    told("the mean share (Gb/s)", mean, statistics.mean(simulated), 0.10)
+    fine &= told("the mean share (Gb/s)", mean, statistics.mean(simulated), 0.10)
     return fine and lossless and len(shares) == SENDERS
 
 
