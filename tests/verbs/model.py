@@ -164,6 +164,7 @@ class Able:
     """What both ends can do: all of it, if nothing else is said."""
 
     invalidates: bool = True
+    fences: bool = True
     pieces: tuple[int, int] = (PIECES, PIECES)  # of an operation, by pair
     inlines: tuple[bool, bool] = (True, True)
 
@@ -191,7 +192,7 @@ def draw_plan(seed: int, operations: int, mtu: int, able: Able = ABLE) -> Plan:
         if opcode.is_atomic:
             at = REGION // 2 + WORD * chance.randrange(WORDS)
         flags = Flag(0)
-        if chance.random() < 0.3:
+        if chance.random() < 0.3 and able.fences:
             flags |= Flag.FENCE
         if chance.random() < 0.2:
             flags |= Flag.SOLICITED

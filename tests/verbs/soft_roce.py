@@ -124,14 +124,15 @@ class Ends:
 def both_plans(seed: int, count: int) -> tuple[Plan, Plan]:
     """What the lab's adapter asks of the kernel's, and the other way round.
 
-    The kernel's has no key of a program's memory invalidated from afar. Its library (until 2026)
-    takes a list that ibv_wr_* build for so many times its first piece, and one of inline data for
-    nothing.
+    The kernel's has no key of a program's memory invalidated from afar. A request with a fence that
+    is told RNR it never sends again (6.1) if a READ or an atomic operation went after it: then each
+    of them waits for the other. Its library (until 2026) takes a list that ibv_wr_* build for so
+    many times its first piece, and one of inline data for nothing.
     """
     mtu = 1 + seed % MTUS
     ours = draw_plan(2 * seed, count // 2, mtu, Able(invalidates=False))
-    library = Able(pieces=(PIECES, 1), inlines=(True, False))
-    return ours, draw_plan(2 * seed + 1, count // 2, mtu, library)
+    kernel = Able(fences=False, pieces=(PIECES, 1), inlines=(True, False))
+    return ours, draw_plan(2 * seed + 1, count // 2, mtu, kernel)
 
 
 def operations(ends: Ends, player: Path, folder: Path, seed: int, count: int) -> list[str]:
