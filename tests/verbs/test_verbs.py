@@ -478,18 +478,19 @@ def test_two_programs_on_a_host_reach_each_other(libraries: Path, tmp_path: Path
 EARLY = """
 import os, socket, threading
 
-def meet(family, address):
+def meet(family, address, listens_after_s):
     with socket.socket(family) as waits, socket.socket(family) as asks:
         waits.bind(address)
-        later = threading.Timer(0.2, waits.listen)
+        later = threading.Timer(listens_after_s, waits.listen)
         later.start()
         code = asks.connect_ex(address)
+        later.cancel()
         later.join()
         return os.strerror(code)
 
-print(meet(socket.AF_INET, ("10.9.0.1", 6000)))
-print(meet(socket.AF_INET, ("127.0.0.1", 6000)))
-print(meet(socket.AF_UNIX, "\\0screen"))
+print(meet(socket.AF_INET, ("10.9.0.1", 6000), 0.2))
+print(meet(socket.AF_INET, ("127.0.0.1", 6000), 5))
+print(meet(socket.AF_UNIX, "\\0screen", 5))
 """
 
 

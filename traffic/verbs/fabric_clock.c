@@ -164,6 +164,24 @@ int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict until)
     return next(sem, &then);
 }
 
+int sem_clockwait(sem_t *restrict sem, clockid_t clock, const struct timespec *restrict until)
+{
+    NEXT(sem_clockwait);
+    if (!is_fabric(clock))
+        return next(sem, clock, until);
+    struct timespec then = on_machine(clock, until);
+    return next(sem, clock, &then);
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict until)
+{
+    NEXT(pthread_mutex_timedlock);
+    if (!is_on)
+        return next(mutex, until);
+    struct timespec then = on_machine(CLOCK_REALTIME, until);
+    return next(mutex, &then);
+}
+
 int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
                            clockid_t clock, const struct timespec *restrict until)
 {
