@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DECLARED = Declarations(
-    *(RUNTIME / f"{name}.h" for name in ("base", "books", "cable", "ctl", "hosted", "llr", "loop")),
-    *(RUNTIME / f"{name}.h" for name in ("pcap", "port_memory", "port_socket", "sw")),
+    *(RUNTIME / f"{name}.h" for name in ("arena", "base", "books", "cable", "ctl", "hosted")),
+    *(
+        RUNTIME / f"{name}.h"
+        for name in ("llr", "loop", "pcap", "port_memory", "port_socket", "sw")
+    ),
 )
 NEVER = 2**64 - 1
 NONE = 2**32 - 1  # no entry, no register, no action

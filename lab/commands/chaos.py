@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from lab.commands.options import Out, make_out
-from lab.errors import RunError
+from lab.commands.options import Out, make_out, seconds_of
 from lab.runs.chaos import chaos
 from lab.runs.run import check_engine
 from lab.runs.soak import soak
 from switch.build import CHECKED, EXTRA_VARIABLE
-
-_SECONDS = {"s": 1, "min": 60, "h": 3600}
-
-
-def _seconds(duration_text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h)", duration_text)
-    if found is None:
-        raise RunError(f"--for {duration_text}: that is no time", "Write 90s, 30min or 2h.")
-    return float(found[1]) * _SECONDS[found[2]]
 
 
 def command(
@@ -42,7 +31,7 @@ def command(
     os.environ[EXTRA_VARIABLE] = f"{os.environ.get(EXTRA_VARIABLE, '')} {CHECKED}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if lasting is not None:
-        seconds = _seconds(lasting)
+        seconds = seconds_of("--for", lasting)
         check_engine("mininet")
         raise typer.Exit(soak(seed, seconds, make_out(out, "soak"), console.print))
     check_engine(engine)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from lab.commands.options import make_out
+from lab.commands.options import make_out, seconds_of
 from lab.engines import RunOptions
+from lab.engines.sim.checkpoint import discard
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
 from lab.progress import Stages
@@ -90,6 +91,7 @@ def execute(
     reports: str | None = None,
     tls: bool = False,
     jobs: int | None = None,
+    checkpoint: str | None = None,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -106,8 +108,11 @@ def execute(
         p4=p4,
         tls=tls,
         threads=jobs or threads_here(),
+        checkpoint_s=None if checkpoint is None else seconds_of("--checkpoint", checkpoint),
     )
     check(options)
+    if checkpoint is not None:
+        _check_checkpoint(out, page)
     if jobs is not None and engine != "sim":
         raise LabError("--jobs are threads of the simulator", "Leave it out, or say --engine sim.")
     if reports is not None:
@@ -118,11 +123,23 @@ def execute(
         print(f"closlab: {text}", file=sys.stderr)
     with ExitStack() as stack:
         code = _run(chosen, replace(options, out=folder), page, stack, is_json=is_json)
+    if code != INTERRUPTED:
+        discard(folder)
     if code == INTERRUPTED and not (folder / KEPT[0]).exists():
         print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
         if out is None:
             shutil.rmtree(folder, ignore_errors=True)
     raise typer.Exit(code)
+
+
+def _check_checkpoint(out: Path | None, page: Page | None) -> None:
+    """Find out before the run what would leave it without checkpoints."""
+    if page is not None:
+        raise LabError("who watches a run may change it, which no checkpoint has",
+                       "Leave out --live or --checkpoint.")  # fmt: skip
+    if out is None:
+        raise LabError("--checkpoint: a run goes on from what is in its folder",
+                       "Say which that is, each time: --out DIR")  # fmt: skip
 
 
 def _check_reports(kind: str, scenario: Scenario) -> None:

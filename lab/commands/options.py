@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import math
 import os
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -91,6 +92,17 @@ def times(stretch: str) -> float | None:
     if not 1 <= wanted < math.inf:
         raise LabError(f"--stretch: '{stretch}' is no number from 1 on", "Or write dilation.")
     return wanted
+
+
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+def seconds_of(option: str, duration_text: str) -> float:
+    """What is written as 90s, 30min or 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h)", duration_text)
+    if found is None:
+        raise RunError(f"{option} {duration_text}: that is no time", "Write 90s, 30min or 2h.")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def make_out(out: Path | None, name: str) -> Path:

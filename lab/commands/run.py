@@ -68,6 +68,15 @@ def command(
         str | None,
         typer.Option("--reports", metavar="KIND", help="Keep telemetry reports: csv or parquet."),
     ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="TIME",
+            help="Keep in DIR every so often (10min) how far it is: the same command goes on from "
+            "there (sim).",
+        ),
+    ] = None,
     jobs: Jobs = None,
     is_json: Json = False,
 ) -> None:
@@ -95,5 +104,6 @@ def command(
         reports=reports,
         tls=tls,
         jobs=jobs,
+        checkpoint=checkpoint,
         page=page_of(engine, live, pace, port, gnmi),
     )

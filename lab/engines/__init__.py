@@ -39,6 +39,7 @@ class RunOptions:
     reports: str | None = None  # keep each telemetry report, in a table of this kind
     tls: bool = False  # whether the controller and the switches prove to each other who they are
     p4: Path | None = None  # the folder of another fabric program than the one that ships
+    checkpoint_s: float | None = None  # how often the simulator keeps how far it is
     threads: int = 1  # of the simulator; which run by itself may have all processors
 
 

@@ -54,7 +54,9 @@ def cost(
         with stages(f"The same without {found.of}") as stage:
             quiet = Told(lambda _: stage.look())
             # Nothing of it is kept: where the run was made it has the same program.
-            with sim.bring_up(other, replace(options, reports=None), quiet) as up:
+            with sim.bring_up(
+                other, replace(options, reports=None, checkpoint_s=None), quiet
+            ) as up:
                 without = up.measure()
     except KeyboardInterrupt:  # which does not take what was measured
         return None

@@ -72,6 +72,11 @@ def check(options: RunOptions) -> None:
                 "in the simulator the controller and its switches are one process",
                 "Leave --tls out, or --engine sim.",
             )
+    elif options.checkpoint_s is not None:
+        raise RunError(
+            "--checkpoint is for the simulator: what is emulated cannot be held and let go again",
+            "Leave it out, or say --engine sim.",
+        )
     source_in(options.p4)
     check_engine(options.engine)
     if options.p4 is not None:

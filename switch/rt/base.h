@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "arena.h"
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the run-time keeps keys and action data in little-endian words; port be_load and be_store first"
 #endif

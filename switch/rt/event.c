@@ -10,10 +10,13 @@
 #endif
 
 #define EVENT_SKIP UINT32_MAX
+#define NO_FILE INT32_MAX
 
 /* What a reader may sleep on; where nothing runs but simulations nobody sleeps. */
 static int alarm_fd(void)
 {
+    if (arena_is_open()) /* a file that is open now would be another one later */
+        return NO_FILE;
 #ifdef __linux__
     return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 #else

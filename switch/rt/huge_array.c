@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "huge_array.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #define LINE 64u
@@ -12,9 +11,11 @@ void *huge_array_new(size_t *size)
 {
     size_t align = *size >= HUGE_PAGE ? HUGE_PAGE : LINE;
     *size = (*size + align - 1) / align * align;
-    void *array = aligned_alloc(align, *size);
+    void *array = NULL;
+    if (posix_memalign(&array, align, *size))
+        return NULL;
 #ifdef MADV_HUGEPAGE
-    if (array && align == HUGE_PAGE)
+    if (align == HUGE_PAGE)
         madvise(array, *size, MADV_HUGEPAGE); /* only a wish */
 #endif
     return array;

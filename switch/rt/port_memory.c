@@ -44,7 +44,9 @@ static bool memory_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     return true;
 }
 
-static const struct port_ops memory_ops = {.send = memory_send, .close = free};
+static void memory_close(void *driver) { free(driver); }
+
+static const struct port_ops memory_ops = {.send = memory_send, .close = memory_close};
 
 bool memory_attach(struct sw *sw, uint32_t number, struct memory_box *box)
 {

@@ -13,6 +13,8 @@ static void *zeroed(size_t n, size_t size) { return calloc(n ? n : 1, size ? siz
  * has, and calloc writes zeros where something else was. */
 static void *mapped(size_t size)
 {
+    if (arena_is_open())
+        return zeroed(1, size);
     int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *at = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, how, -1, 0);
     return at == MAP_FAILED ? NULL : at;
@@ -20,7 +22,9 @@ static void *mapped(size_t size)
 
 static void unmap(void *at, size_t size)
 {
-    if (at)
+    if (arena_holds(at))
+        free(at);
+    else if (at)
         munmap(at, size ? size : 1);
 }
 

@@ -69,7 +69,7 @@ class SimulatedSwitches:
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
         self._installed: dict[Node, SwitchPlan] = {}
-        self._before: dict[Node, SwitchCounts] = {}  # of switches that started again
+        self.before: dict[Node, SwitchCounts] = {}  # of switches that started again
         self._pipeline: Pipeline | None = None
         self._since: dict[Node, dict[object, Entity]] = {}  # what was changed meanwhile
         text = program.json.read_bytes()
@@ -135,7 +135,7 @@ class SimulatedSwitches:
 
     def restart(self, node: Node, ports: Collection[int], now_ns: int) -> None:
         """Let a switch start again, empty; what its program had counted is kept here."""
-        self._before[node] = self._by_program(node, ports, now_ns)
+        self.before[node] = self._by_program(node, ports, now_ns)
         assert self._pipeline is not None
         program = self.program
         self._devices[node].commit(self._pipeline)
@@ -157,7 +157,7 @@ class SimulatedSwitches:
 
     def _by_program(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         reading = replace(read(self.planes[node], ports, now_ns), lost={})
-        return reading.counts(ports).plus(self._before.get(node))
+        return reading.counts(ports).plus(self.before.get(node))
 
     def _named(self, entity: Entity) -> Entity:
         """An entity with every name as switches tell it."""
@@ -211,7 +211,7 @@ class SimulatedSwitches:
 
     def counts(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         """What a switch has counted so far, and before it last started again."""
-        return read(self.planes[node], ports, now_ns).counts(ports).plus(self._before.get(node))
+        return read(self.planes[node], ports, now_ns).counts(ports).plus(self.before.get(node))
 
     @property
     def schema(self) -> fy.P4Schema:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from controller import switch_plans
 from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
+from lab.engines.sim.checkpoint import Checkpoints, Moment
 from lab.engines.sim.control import SimulatedSwitches, lines_of
 from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
@@ -33,6 +34,7 @@ from lab.scenario.faults import Agenda, Deny, Halt, Pace, Replan, Restart, Spoil
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
+from switch.dataplane import Program
 from topologies import Node
 
 if TYPE_CHECKING:
@@ -64,13 +66,18 @@ def bring_up(
         )
     with ExitStack() as stack:
         try:
+            checkpoints = None
+            if options.checkpoint_s is not None:
+                checkpoints = Checkpoints(experiment, options, stages)
             source = program.source_in(options.p4)
             switches, simulation = build(
-                experiment, options.out, stages, stack, source, options.threads, soon=True
+                *(experiment, options.out, stages, stack, source, options.threads),
+                soon=checkpoints is None,
+                checkpoints=checkpoints,
             )
             _record(simulation, experiment, options)
             keeps = options.reports is not None
-            yield SimulatedFabric(experiment, switches, simulation, stages, keeps)
+            yield SimulatedFabric(experiment, switches, simulation, stages, keeps, checkpoints)
         except SimulationError as error:
             raise RunError(str(error)) from None
 
@@ -84,6 +91,7 @@ class SimulatedFabric:
     simulation: Simulation
     stages: Stages
     keeps_reports: bool = False
+    checkpoints: Checkpoints | None = None
 
     def measure(self, audience: Audience | None = None) -> Outcome:
         """Simulate it to its end."""
@@ -91,7 +99,7 @@ class SimulatedFabric:
         if self.experiment.settings.telemetry.report_port:
             tally = Tally.of(self.experiment.fabric, keeps=self.keeps_reports)
         fabric = self.experiment, self.switches, self.simulation
-        return _run(*fabric, self.stages, tally, audience)
+        return _run(*fabric, self.stages, tally, audience, self.checkpoints)
 
     def strays(self, end_ns: int) -> list[str]:
         """What switches have and should not, or lack, once it was measured."""
@@ -107,6 +115,7 @@ def _run(
     stages: Stages,
     tally: Tally | None,
     audience: Audience | None,
+    checkpoints: Checkpoints | None,
 ) -> Outcome:
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
@@ -114,7 +123,8 @@ def _run(
     watch = switches.watch(experiment.pausable, settings.lossless, has_credits=settings.link.cbfc)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
     with stages(SIMULATING) as stage, Improvement(switches) as improvement:
-        course = _Course(experiment, switches, simulation, stage, tally, audience, improvement)
+        parts = experiment, switches, simulation, stage, tally, audience, improvement, checkpoints
+        course = _Course(*parts)
         ended = course.run()
     with without_collections():
         outcome = _outcome(experiment, switches, simulation, ended)
@@ -122,7 +132,7 @@ def _run(
         outcome,
         stands=tuple(simulation.stands()) if course.has_stalled else (),
         looks=tuple(course.looks),
-        telemetry=tally,
+        telemetry=course.tally,
         by_hand=tuple(course.by_hand),
         scenario=course.scenario if course.by_hand else None,
     )
@@ -137,13 +147,14 @@ def build(
     threads: int = 1,
     *,
     soon: bool = False,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[SimulatedSwitches, Simulation]:
     """Everything in place, and nothing begun; what is built is released with the stack.
 
     If it is wanted ``soon``, a program that is new is built quickly: see `Improvement`.
     """
     with without_collections():
-        return _build(experiment, out, stages, stack, source, threads, soon=soon)
+        return _build(experiment, out, stages, stack, source, threads, soon, checkpoints)
 
 
 def _build(
@@ -153,12 +164,14 @@ def _build(
     stack: ExitStack,
     source: Path,
     threads: int,
-    *,
     soon: bool,
+    checkpoints: Checkpoints | None,
 ) -> tuple[SimulatedSwitches, Simulation]:
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
         built = program.build(out, source, experiment.program_parts, soon=soon)
+        if checkpoints is not None:
+            checkpoints.place(Program.load(built.json.read_bytes()).library)
     with stages("Building switches", len(fabric.switches)) as stage:
         switches = stack.enter_context(
             SimulatedSwitches(
@@ -209,7 +222,9 @@ class _Course:
         tally: Tally | None,
         audience: Audience | None,
         improvement: Improvement,
+        checkpoints: Checkpoints | None,
     ) -> None:
+        self._checkpoints = checkpoints
         self._improvement = improvement
         self._experiment = experiment
         self._settings = experiment.settings
@@ -223,6 +238,7 @@ class _Course:
         self._seen: tuple[int, Gist | None] = 0, None
         self._began = time.perf_counter()
         self._transfers = 1
+        self._done_before, self._delivered_before = 0.0, 0  # by whom this goes on from
         self._is_collected = True
         telemetry = experiment.settings.telemetry
         self.tally = tally
@@ -251,11 +267,8 @@ class _Course:
         self.looks.append(Look(self._simulation.now_ns, self._simulation.waits()))
 
     def _run(self) -> str | None:
-        self._let_happen(0)
-        self._simulation.start()
-        self._transfers = max(1, self._simulation.open_transfers)
+        now_ns = self._begin()
         try:
-            now_ns = 0
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
                 is_waiting = self._simulation.open_transfers > 0
@@ -269,6 +282,30 @@ class _Course:
         if self._simulation.open_transfers:
             return f"the limit of {self._limit_ns:,} ns was reached"
         return None
+
+    def _begin(self) -> int:
+        """Begin, or go on from where an earlier run of the same was; the time."""
+        kept = self._checkpoints.begin() if self._checkpoints else None
+        if self._checkpoints is None or kept is None:
+            self._let_happen(0)
+            self._simulation.start()
+            self._transfers = max(1, self._simulation.open_transfers)
+            return 0
+        self._let_happen(kept.now_ns)  # as far as Python is concerned: what it comes to is kept
+        self._checkpoints.bring(kept)
+        self._simulation.arrived()
+        self._switches.before = kept.before
+        self.tally, self.looks, self._transfers = kept.tally, kept.looks, kept.transfers
+        self._done_before = self._done
+        self._delivered_before = self._simulation.account().delivered
+        self._began = time.perf_counter()
+        return kept.now_ns
+
+    def _keep(self, now_ns: int) -> None:
+        """Keep how far it is, if it is time to."""
+        if self._checkpoints is not None and self._checkpoints.is_due:
+            before = self._switches.before
+            self._checkpoints.keep(Moment(now_ns, self._transfers, before, self.tally, self.looks))
 
     def _slice(self) -> int:
         next_ns = self._agenda.next_ns
@@ -287,6 +324,7 @@ class _Course:
         is_over = not self._simulation.open_transfers  # it will be looked at for the last time
         if self._audience is not None and now_ns >= self._audience.next_ns and not is_over:
             self._look(now_ns)
+        self._keep(now_ns)
         return now_ns
 
     def _look(self, now_ns: int, *, is_last: bool = False) -> None:
@@ -335,14 +373,18 @@ class _Course:
         for host, number, denied in self._helm.news(news.dead, news.drained):
             self._simulation.deny(host, number, denied)
 
+    @property
+    def _done(self) -> float:
+        """Which share of all transfers is over."""
+        return 1 - self._simulation.open_transfers / self._transfers
+
     def _show(self, now_ns: int) -> None:
         took_s = max(1e-6, time.perf_counter() - self._began)
         delivered = self._simulation.account().delivered
-        done = 1 - self._simulation.open_transfers / self._transfers
-        left = f", {took_s / done - took_s:.0f} s to go" if 0.02 < done < 1 else ""
-        self._stage.note = (
-            f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {delivered / took_s / 1e6:.2f} M/s"
-        )
+        done, own = self._done, self._done - self._done_before
+        left = f", {took_s * (1 - done) / own:.0f} s to go" if own > 0.02 and done < 1 else ""
+        pace = (delivered - self._delivered_before) / took_s / 1e6
+        self._stage.note = f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {pace:.2f} M/s"
         if self._stage.is_watched:
             (before_ns, before), snapshot = self._seen, self._simulation.gist()
             said = snapshot.told(before, now_ns - before_ns)

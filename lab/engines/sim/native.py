@@ -90,7 +90,8 @@ def built() -> Path:
     return build.compiled(
         f"sim-{build.digest(linked_to.name, *texts)}.so",
         [*sources, linked_to],
-        [*includes, f"-I{build.RUNTIME}", "-lm", "-pthread"],
+        # Endpoints do not know of the arena, and take their memory there all the same.
+        [*includes, f"-I{build.RUNTIME}", "-include", "arena.h", "-lm", "-pthread"],
     )
 
 

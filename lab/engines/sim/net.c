@@ -1404,6 +1404,8 @@ ns_t net_give_up(struct net *net)
     return net_now(net);
 }
 
+void net_arrived(struct net *net) { net->team = NULL; }
+
 void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], net->now); }
 
 ns_t net_ended(const struct net *net) { return net->open ? net_now(net) : net->last_end; }

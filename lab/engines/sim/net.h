@@ -169,6 +169,9 @@ uint32_t net_waits(const struct net *net, struct net_wait *waits, uint32_t room)
 /* Let the hosts begin. */
 void net_start(struct net *net);
 
+/* After its memory was brought here from another process: whoever worked for it there is not here. */
+void net_arrived(struct net *net);
+
 /* Run until a time, a number of events or somewhat more, the end of all transfers, or until nothing can
  * happen any more. Returns the time. Once all transfers have ended it goes on for a turn's length, beyond
  * that time too, and notes no more: less than the shortest delay. */

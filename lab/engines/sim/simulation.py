@@ -178,6 +178,10 @@ class Simulation:
         until = native.NEVER if until_ns is None else until_ns
         return int(self._native.net_run(self._net, until, most_events))
 
+    def arrived(self) -> None:
+        """After its memory was brought here from another process."""
+        self._native.net_arrived(self._net)
+
     def give_up(self) -> None:
         """Where nothing will happen any more, let the time be when something last did."""
         self._native.net_give_up(self._net)
