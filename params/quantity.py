@@ -18,6 +18,10 @@ class Unit:
 
 NANOSECONDS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
 BYTES = (Unit("B", 1), Unit("KB", 1e3), Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
+JOULES = tuple(
+    Unit(f"{prefix}J", size)
+    for prefix, size in (("p", 1e-12), ("n", 1e-9), ("µ", 1e-6), ("m", 1e-3), ("", 1), ("k", 1e3))
+)
 PLAIN = (Unit("", 1),)
 PER_CENT = (Unit("%", 0.01),)
 
@@ -48,6 +52,11 @@ def quantity(value: float, units: Sequence[Unit]) -> str:
 def duration(ns: float) -> str:
     """A time."""
     return quantity(ns, NANOSECONDS)
+
+
+def energy(joules: float) -> str:
+    """An energy."""
+    return quantity(joules, JOULES)
 
 
 def size(count: float) -> str:

@@ -57,6 +57,7 @@ class Found:
     part_fct_ns: Mapping[str, float] = field(default_factory=dict)  # the longest of each part
     drops: int = 0
     paused_ns: int = 0
+    energy_j: float = 0.0
     links: Mapping[str, int] = field(default_factory=dict)  # bytes, by direction
 
     @classmethod
@@ -75,6 +76,7 @@ class Found:
             },
             drops=result.drops.total,
             paused_ns=result.pfc.paused_ns,
+            energy_j=result.energy.total_j if result.energy else 0.0,
             links={use.name: use.bytes for use in result.links},
         )
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
+from lab.claims.energy import ENERGY_CLAIMS
 from lab.claims.fabric import FABRIC_CLAIMS
 from lab.claims.loss import LOSS_CLAIMS
 from lab.engines import RunOptions
@@ -34,7 +35,7 @@ from views.report import page
 from views.report.again import closlab_of
 from views.report.page import Panel
 
-CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS)
+CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS, *ENERGY_CLAIMS)
 _COLOURS = {
     Verdict.HOLDS: "green", Verdict.SOMETIMES: "yellow", Verdict.FAILS: "red",
 }  # fmt: skip

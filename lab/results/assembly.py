@@ -10,6 +10,7 @@ from lab.results import conservation
 from lab.results import outcome as seen
 from lab.results.alone import Alone
 from lab.results.cluster import cluster_result
+from lab.results.energy import weighed
 from lab.results.inference import inference_result
 from lab.results.losses import price
 from lab.results.outcome import Outcome, PortCounts
@@ -82,7 +83,7 @@ def assemble(
     )
     job = max(measures.jobs, key=lambda job: job.jct_ns or 0, default=None)
     served = inference_result(experiment, outcome.timeline)
-    return Result(
+    result = Result(
         scenario=outcome.scenario or experiment.scenario,
         engine=engine,
         switch=switch,
@@ -125,6 +126,7 @@ def assemble(
             note=outcome.fidelity.note,
         ),
     )
+    return weighed(result)
 
 
 def _control(outcome: Outcome, scenario: Scenario) -> Control | None:

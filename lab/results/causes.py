@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from files import FileError, parse_plain_json, read_text
 from lab.results.part import Part
 from lab.results.result import CAUSES
-from params.quantity import duration, number, percent
+from params.quantity import duration, energy, number, percent
 
 LATER = 1.15  # times the median work of a host, from which on others wait for it
 MOST_SHARES = 4
@@ -78,6 +78,7 @@ class Why(Part):
     shares: tuple[Share, ...] = Field(default=(), max_length=MOST_SHARES)
     rest_ns: int = 0  # nothing that could be taken away gave it back
     chain: tuple[Held, ...] = ()
+    idle_w: float | None = Field(default=None, ge=0)  # of all there is, if more than a message
     tried: int = 0  # runs that were made to find out
 
     def told(self) -> Iterator[str]:
@@ -99,6 +100,11 @@ class Why(Part):
         if self.rest_ns > _TOLD * self.lost_ns > 0 and self.lost_ns > _HARDLY * self.alone_ns:
             what = f"{percent(self.rest_ns / self.lost_ns)} of it" if more else "that"
             yield f"Nothing that could be taken away gave {what} back."
+        if self.idle_w and self.lost_ns > _HARDLY * self.alone_ns:
+            yield (
+                "In the time lost the fabric and its adapters take "
+                f"{energy(self.idle_w * self.lost_ns / 1e9)}, even where nothing moves."
+            )
         if self.chain:
             yield f"Meanwhile {self._chained()}."
 

@@ -184,6 +184,25 @@ class LinkUse(Part):
     bytes: int
     utilisation: float
     max_queue_bytes: int | None = None  # at the port that feeds it
+    energy_j: float | None = None  # of that port, for all that passed it either way
+
+
+class Energy(Part):
+    """Joules by published figures, of which scenario.energy names the devices."""
+
+    total_j: float
+    idle_w: float  # what all takes when nothing is sent
+    optics_j: float  # in links' both ends,
+    switches_j: float  # in switches without these, what passes them included,
+    adapters_j: float
+    moved_j: float  # for bits and packets alone: the rest is what idle ports take, too
+    per_bit_j: float | None = None  # of payload that arrived
+    jobs_j: dict[str, float] | None = None  # until it ended, its share by payload
+
+    @property
+    def idle_share(self) -> float:
+        """Which share of it would have been taken with nothing to send."""
+        return 1 - self.moved_j / self.total_j if self.total_j else 0.0
 
 
 class HopTelemetry(Part):
@@ -328,6 +347,7 @@ class Result(Part):
     inc: InNetwork | None = None
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
+    energy: Energy | None = None
     by_hand: tuple[Hand, ...] | None = None  # what somebody did to it who watched
     control: Control | None = None  # none: a controller tells switches their routes
     conservation: Conservation | None = None  # none: of switches that keep no books

@@ -13,7 +13,7 @@ from lab.results.inference import InferenceResult
 from lab.results.part import Percentiles
 from lab.results.result import InNetwork, LinkUse, Result
 from lab.scenario.model import Scenario, remarks
-from params.quantity import duration, size
+from params.quantity import duration, energy, percent, size
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 14
@@ -32,10 +32,11 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
     """What became of each link; beside a leaf's uplinks, how they share its traffic."""
     uses = {use.name: use for use in result.links}
     table = Table(
-        title="Links: packets they carried, longest queue, time paused", title_justify="left"
+        title="Links: packets they carried, longest queue, time paused, joules of both ports",
+        title_justify="left",
     )
     table.add_column("link", no_wrap=True)
-    for heading in ("up", "down", "queue", "paused"):
+    for heading in ("up", "down", "queue", "paused", "energy"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("of its leaf's packets", no_wrap=True)
     for link in sorted(fabric.links, key=lambda link: (link.a, link.b, link.number)):
@@ -55,6 +56,7 @@ def _link_table(fabric: Fabric, result: Result) -> Table:
             f"{down.packets:,}",
             size(longest) if longest else "",
             duration(paused_ns) if paused_ns else "",
+            energy((up.energy_j or 0) + (down.energy_j or 0)),
             share,
         )
     return table
@@ -121,6 +123,7 @@ def _summary(result: Result) -> str:
             f"{result.telemetry.reports:,} telemetry reports; a hop took: "
             + _times(result.telemetry.hop_latency_ns)
         )
+    lines += _energy(result)
     lines += result.control.told() if result.control else ()
     lines += [f"[yellow]In vain[/]: {text}" for text in remarks(result.scenario)]
     lines += _left_out(result.scenario)
@@ -128,6 +131,17 @@ def _summary(result: Result) -> str:
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")
     return "\n".join(lines)
+
+
+def _energy(result: Result) -> Iterator[str]:
+    """What it took, and how much of that whether or not anything was sent."""
+    if taken := result.energy:
+        bit = f"{energy(taken.per_bit_j)} a bit, " if taken.per_bit_j else ""
+        yield (
+            f"Energy: {energy(taken.total_j)} (switches {energy(taken.switches_j)}, optics "
+            f"{energy(taken.optics_j)}, adapters {energy(taken.adapters_j)}), {bit}"
+            f"{percent(taken.idle_share)} of it as idle ports take it, too"
+        )
 
 
 def _in_network(inc: InNetwork | None) -> Iterator[str]:

@@ -194,6 +194,7 @@ def _explained(lab: _Lab, subject: _Subject, run: KeptRun) -> Why:
         shares=tuple(shares),
         rest_ns=lost - sum(share.gained_ns for share in shares),
         chain=chain(run, subject.src, begins, begins + lasts) if subject.src else (),
+        idle_w=run.result.energy.idle_w if message is None and run.result.energy else None,
         tried=lab.tried,
     )
 

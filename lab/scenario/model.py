@@ -29,6 +29,7 @@ from params.access import Rule
 from params.buffer import Buffer
 from params.classes import Classes
 from params.csig import Csig
+from params.energy import EnergyModel
 from params.inc import Inc
 from params.link import LinkLevel, Replay
 from params.load_balancing import LoadBalancing, Policy
@@ -287,6 +288,8 @@ class Scenario(Section):
     """Collectives in the network (INC)."""
     measures: MeasureSettings = MeasureSettings()
     """What is kept of a run: time series, messages, telemetry, captures."""
+    energy: EnergyModel = EnergyModel()
+    """What joules are worked out by."""
     faults: tuple[Fault, ...] = ()
     """What happens meanwhile."""
     reroute_ns: DurationNs | None = Field(default=None, ge=0, le=10**12)

@@ -39,6 +39,7 @@ VERDICTS = {
     "neighbour": Verdict.HOLDS,
     "oversubscription": Verdict.SOMETIMES,
     "rails": Verdict.HOLDS,
+    "energy": Verdict.HOLDS,
 }
 
 
@@ -254,6 +255,17 @@ def test_oversubscription() -> None:
     assert judged("oversubscription", takes(all=3, ring=3)) is Verdict.HOLDS
     assert judged("oversubscription", takes(all=3)) is Verdict.SOMETIMES
     assert judged("oversubscription", takes()) is Verdict.FAILS
+
+
+def test_energy() -> None:
+    """Joules that go with the time, or with something else."""
+    with_time = {
+        "with": Found(duration_ns=300, energy_j=3.2),
+        "without": Found(duration_ns=100, energy_j=1),
+    }
+    assert judged("energy", lambda name: with_time[name.split(", ")[-1]]) is Verdict.HOLDS
+    by_load = {**with_time, "with": Found(duration_ns=300, energy_j=1.5)}
+    assert judged("energy", lambda name: by_load[name.split(", ")[-1]]) is Verdict.FAILS
 
 
 def test_rails() -> None:

@@ -311,6 +311,10 @@ def check_in_network_allreduce(result: Result) -> None:
     assert result.inc.wrong_results == result.inc.without_result == 0
 
 
+def check_joules(result: Result) -> None:
+    assert result.energy is not None and result.energy.idle_share > 0.9
+
+
 CHECKS: dict[str, Callable[[Result], None]] = {
     "bgp-clos": check_bgp_clos,
     "silent-failure": check_silent_failure,
@@ -322,6 +326,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "congestion-signals": check_congestion_signals,
     "dragonfly": check_dragonfly,
     "in-network-allreduce": check_in_network_allreduce,
+    "joules": check_joules,
     "two-fabrics": check_two_fabrics,
     "dual-tor": check_dual_tor,
     "trim-incast": check_trim_incast,

@@ -474,6 +474,23 @@ def test_congestion_signals(run: RunScenario) -> None:
     assert fct(told["tags"]).max < 1.15 * fct(told["nothing"]).max
 
 
+def test_joules(run: RunScenario) -> None:
+    """Energy follows the time, whatever made it long, and copper saves what optics take."""
+    variants = {
+        "as it ships": (),
+        "whole": ("loss.rate=0",),
+        "selective": ("transport.recovery=selective",),
+        "copper": ("energy.fabric_optics=dac",),
+    }
+    found = {name: run("joules", *changes).result for name, changes in variants.items()}
+    joules = {name: each.energy.total_j for name, each in found.items() if each.energy}
+    longer = found["as it ships"].duration_ns / found["whole"].duration_ns
+    assert joules["as it ships"] / joules["whole"] == pytest.approx(longer, rel=0.06)
+    assert joules["selective"] < joules["as it ships"] / 2
+    assert joules["copper"] < 0.85 * joules["as it ships"]
+    assert found["copper"].duration_ns == found["as it ships"].duration_ns
+
+
 def test_in_network_allreduce(run: RunScenario) -> None:
     """Every link carries the data once each way: it takes little more than half of a ring's time;
     losses on the way leave the sums right."""

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from files import FileError, NoFileError, is_folder, parse_plain_json, read_text, shown
 from lab.errors import LabError
+from lab.results.energy import weighed
 from lab.results.keep import flow_rows, work_rows
 from lab.results.outcome import Note, Outcome, PauseNote, Stock
 from lab.results.result import RESULT, SCHEMA, Result
@@ -219,6 +220,8 @@ def read_result(folder: Path) -> KeptRun:
         place = ".".join(str(part) for part in first["loc"])
         raise unreadable(path, f"{place}: {complaint(first)}") from None
     _check_names(path, result)
+    if result.energy is None:  # kept before there was any
+        result = weighed(result)
     return KeptRun(folder, result, (), (), ())
 
 

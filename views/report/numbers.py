@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from lab.results.result import Result
 from params.quantity import (
     BYTES,
+    JOULES,
     NANOSECONDS,
     PER_CENT,
     PLAIN,
     Unit,
     duration,
+    energy,
     number,
     percent,
     size,
@@ -66,6 +68,7 @@ def count(value: float) -> str:
 
 DURATION, SIZE = Kind(duration, NANOSECONDS), Kind(size, BYTES)
 SHARE, COUNT = Kind(percent, PER_CENT), Kind(count, PLAIN)
+ENERGY = Kind(energy, JOULES)
 RATE, FACTOR = Kind(gbps, (Unit("Gb/s", 1),)), Kind(times, PLAIN)
 
 FIGURES = (
@@ -114,6 +117,9 @@ FIGURES = (
         SHARE,
         lambda r: max((use.utilisation for use in r.links), default=0) or None,
     ),
+    Figure("energy.total_j", "energy, by published figures", ENERGY),
+    Figure("energy.per_bit_j", "energy of a payload bit", ENERGY),
+    Figure("energy.idle_share", "energy that idle ports take, too", SHARE),
 )
 
 BY_KEY = {figure.key: figure for figure in FIGURES}

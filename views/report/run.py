@@ -14,7 +14,7 @@ from lab.results.result import CAUSES, REPORT, Flows, Result
 from lab.scenario import glossary
 from lab.scenario.lists import lists_of
 from lab.scenario.questions import Question
-from params.quantity import duration, percent, size, summed
+from params.quantity import duration, energy, percent, size, summed
 from views.report import page, words
 from views.report.again import KEPT_AS, command, made_from, needs_file
 from views.report.climbing import the_rest
@@ -313,9 +313,13 @@ def links_table(run: KeptRun) -> str:
                 size(use.max_queue_bytes) if use.max_queue_bytes else "",
                 f"{pause.xoff_frames:,}" if pause else "",
                 duration(pause.paused_ns) if pause else "",
+                energy(use.energy_j or 0),
             )
         )
-    head = ("link", "packets", "carried", "busy", "longest queue", "pause frames", "paused")
+    head = (
+        *("link", "packets", "carried", "busy", "longest queue", "pause frames", "paused"),
+        "energy of its port",
+    )
     return page.table(head, rows)
 
 
