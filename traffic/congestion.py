@@ -32,6 +32,7 @@ class Kind(StrEnum):
     SHARE = "SHARE"  # above 0, at most 1
     FLAG = "FLAG"
     WORD = "WORD"
+    FILE = "FILE"  # a path
 
     @property
     def suffix(self) -> str:
@@ -40,7 +41,7 @@ class Kind(StrEnum):
 
 
 Value = int | float | bool | str
-_UNBOUNDED = {Kind.SHARE, Kind.FLAG, Kind.WORD}
+_UNBOUNDED = {Kind.SHARE, Kind.FLAG, Kind.WORD, Kind.FILE}
 
 
 class Parameter(NamedTuple):
@@ -89,6 +90,11 @@ class Control(NamedTuple):
         return self.hears == "CSIG"
 
     @property
+    def is_brought(self) -> bool:
+        """Whether it is somebody's own, in a file that has to be named."""
+        return any(each.kind is Kind.FILE for each in self.parameters)
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """Those that its file declares."""
         return _parameters_of(self.name)
@@ -119,7 +125,8 @@ def _arguments(text: str) -> Iterator[str]:
 def _read(declaration: str) -> Parameter:
     """A declaration from its kind on: ``TIME(low_rtt, 50000, 1, 1000000000, "Below ...``."""
     kind, _, inside = declaration.partition("(")
-    name, usual, *bounds, about = _arguments(inside)
+    name, *bounds, about = _arguments(inside)
+    usual = _USUAL if kind == Kind.FILE else bounds.pop(0)
     words = tuple(bounds.pop().split()) if kind == Kind.WORD else ()
     least, most = (0, 1) if kind in _UNBOUNDED else map(_number, bounds)
     value: Value | None = None

@@ -710,6 +710,12 @@ class EndpointProcess:
         return {int(port): int(frames) for _, port, frames in said}
 
     @property
+    def wild(self) -> tuple[int, int] | None:
+        """What an algorithm that somebody brought did wrong, if it did, and where."""
+        said = (line.split() for line in self._lines if line.startswith("wild "))
+        return next(((int(end), int(where)) for _, end, where in said), None)
+
+    @property
     def has_died(self) -> bool:
         """Whether it ended without having been told to."""
         return self._process.poll() is not None and "end" not in self._lines

@@ -19,7 +19,7 @@ _FLAGS = ["-std=gnu11", "-O2", "-g1", "-ffp-contract=off", "-Wall", "-Wextra"]
 
 def endpoint_program() -> Path:
     """A host's RoCEv2 adapter."""
-    return _built("host", PROGRAM_SOURCES, "-lm")
+    return _built("host", PROGRAM_SOURCES, "-lm", "-ldl")
 
 
 def nic_program() -> Path:

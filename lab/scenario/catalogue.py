@@ -85,6 +85,12 @@ def look_beside(content: dict[str, Any], folder: Path) -> None:
             path = Path(value)
             if not path.is_absolute() and not (is_file(path) or is_folder(path)):
                 section[key] = str(folder / path)
+    transport = content.get("transport")
+    algorithm = transport.get("pcm") if isinstance(transport, dict) else None
+    if isinstance(algorithm, dict):
+        file = algorithm.get("file")
+        if isinstance(file, str) and "\0" not in file and is_file(folder / file):
+            algorithm["file"] = str(folder / file)  # or else it is one that ships
 
 
 def _sizes_of(part: object) -> str:

@@ -18,7 +18,7 @@ from traffic.congestion import CONTROLS, Control, Kind, Parameter, Value
 _FORMER_PROFILES = {"hpcc-paper": "hpcc-ns3"}
 _TYPES: dict[Kind, Any] = {
     Kind.TIME: DurationNs, Kind.SIZE: Size, Kind.NUMBER: int, Kind.RATE: Mbps,
-    Kind.REAL: float, Kind.SHARE: float, Kind.FLAG: bool,
+    Kind.REAL: float, Kind.SHARE: float, Kind.FLAG: bool, Kind.FILE: str,
 }  # fmt: skip
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
         kind = Literal[parameter.words]
     elif parameter.kind is Kind.SHARE:
         bounds = {"gt": 0, "le": 1}
-    elif parameter.kind is not Kind.FLAG:
+    elif parameter.kind not in (Kind.FLAG, Kind.FILE):
         bounds = {"ge": _whole(parameter.least / per), "le": _whole(parameter.most / per)}
     usual = parameter.usual
     if isinstance(usual, int | float) and per > 1:
@@ -110,3 +110,9 @@ def values_of(transport: BaseModel, name: str) -> dict[str, Value]:
             is_rate = parameter.kind is Kind.RATE
             said[f"{name}_{parameter.name}"] = bps(value, MBPS) if is_rate else value
     return said
+
+
+def algorithm_file(transport: BaseModel) -> str | None:
+    """The algorithm that senders go by, if somebody brought it."""
+    is_asked = getattr(transport, "cc", None) == "pcm"
+    return getattr(transport, "pcm").file if is_asked else None  # noqa: B009  (made, not declared)

@@ -20,8 +20,9 @@ from controller import (
 from controller.headroom import headroom, in_cells
 from controller.segments import overhead
 from controller.tenants import HEADERS_BYTES
-from lab.scenario.controls import values_of
+from lab.scenario.controls import algorithm_file, values_of
 from lab.scenario.model import Fault, Scenario
+from lab.scenario.transport import TransportSettings
 from params.access import Rule
 from params.classes import CONTROL_PRIORITY, ClassSet
 from params.link import Replay
@@ -29,6 +30,7 @@ from params.load_balancing import Moves
 from params.rates import bps
 from topologies import Fabric, Link, NodeKind
 from topologies.fabric import MAX_PORT, Speed
+from traffic.congestion import Value
 from traffic.endpoint import EndpointConfig, TransportKind
 from traffic.frames import IP_BYTES
 
@@ -360,7 +362,7 @@ def endpoint_config(
         acks=transport.acks or ("lossless" if is_uet else "data"),
         lossless=lossless_classes(scenario).mask if is_uet else None,
         **(_uet(scenario, hops) if is_uet else {}),
-        cc=values_of(transport, transport.cc),
+        cc=_control_values(transport),
         csig=0 if host in scenario.csig.unaware else _csig_bytes(scenario) or None,
         base_rtt=round_trip_ns,
         **_rx_buffer(scenario, host, cable, max_frame),
@@ -368,6 +370,16 @@ def endpoint_config(
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
     )
+
+
+def _control_values(transport: TransportSettings) -> dict[str, Value]:
+    """What a congestion control is set to; of what somebody brings, what was made of it."""
+    values = values_of(transport, transport.cc)
+    if file := algorithm_file(transport):
+        from lab.machine.algorithm import built  # which few runs need
+
+        values["pcm_file"] = str(built(file))
+    return values
 
 
 def slowed(fabric: Fabric, settings: Settings, shares: Mapping[str, float]) -> Fabric:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from lab.scenario.controls import CongestionControl, with_controls
+from lab.scenario.controls import CongestionControl, algorithm_file, with_controls
 from params.rates import Gbps
 from params.section import Section
 from params.units import DurationNs, Size
@@ -103,6 +103,8 @@ class TransportSettings(Section):
         if self.kind not in users:
             kinds = " or ".join(kind for kind in TransportKind if kind in users)
             raise ValueError(f"{self.cc} is for transport.kind={kinds}: set that, or none")
+        if self.control.is_brought and not algorithm_file(self):
+            raise ValueError("pcm goes by an algorithm of yours: name it by transport.pcm.file")
         if self.first_rto_ns and 0 < self.longest_rto_ns < self.first_rto_ns:
             raise ValueError(
                 f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "

@@ -23,6 +23,7 @@
  *   qp-error NUMBER REASON NS
  *   lost PORT FRAMES      so many by now came by a port and found no room: we had no turn for too long
  *   done NS               every transfer has ended, well or not; it still answers its peers
+ *   wild END WHERE           what an algorithm did that somebody brought (cc/pcm/program.h)
  *   transfer ... / counter ... / paused ...                the report, see script.h
  *   late NS TIMES         how many frames were handed over so much late; a line for each NS
  *   end
@@ -125,7 +126,7 @@ struct host {
     ns_t wake, served; /* when something is due, and up to when all of it was done */
     uint64_t late[LATE_BUCKETS];
     FILE *notes; /* or NULL */
-    bool is_ready, said_done;
+    bool is_ready, said_done, said_wild;
     unsigned turns;
     uint64_t looked; /* by the real clock, for losses */
     char words[4096]; /* that have come, up to the last line's beginning */
@@ -710,6 +711,17 @@ static bool nap(struct host *host, ns_t wake)
     return ppoll(files, host->ports + 1, &limit, NULL) > 0 && words->revents && !goes_on(host);
 }
 
+static void look_for_wild(struct host *host)
+{
+    const struct pcm_fault *fault =
+        pcm_fault_of(ep_get_config(plan_endpoint(host->script.plan))->cc);
+    if (!fault || host->said_wild)
+        return;
+    host->said_wild = true;
+    printf("wild %u %llu\n", fault->end, (unsigned long long)fault->where);
+    fflush(stdout);
+}
+
 static void run(struct host *host)
 {
     struct plan *plan = host->script.plan;
@@ -736,6 +748,7 @@ static void run(struct host *host)
             return;
         if (!busy || !(++host->turns % 64)) {
             look_for_losses(host);
+            look_for_wild(host);
             stop = nap(host, busy ? 0 : next_due(host));
         }
     }

@@ -15,6 +15,7 @@ from pathlib import Path
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
+from lab.machine.algorithm import ending
 from lab.machine.lookout import how_ended, lookout
 from lab.machine.patience import Patience
 from lab.machine.sched_priority import lend_sched_priority
@@ -31,6 +32,7 @@ from lab.results.outcome import (
 )
 from lab.results.watch import but_for, longest_queues
 from lab.results.ways import way_notes
+from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import (
     Agenda,
@@ -297,6 +299,8 @@ class _Course:
                 if died := self._failure():
                     self.died = died
                     return died
+                if wild := next((p.wild for p in self._hosts.values() if p.wild), None):
+                    return ending(algorithm_file(self._experiment.scenario.transport) or "", *wild)
                 if doubt := self._doubt():
                     return doubt
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):

@@ -22,6 +22,7 @@ from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
 from lab.machine import program
+from lab.machine.algorithm import Wildness
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.thrift import without_collections
 from lab.progress import Stage, Stages
@@ -29,6 +30,7 @@ from lab.results.losses import overrun
 from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Look, Outcome
 from lab.results.telemetry import Tally
 from lab.results.ways import way_notes
+from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda, Deny, Halt, Pace, Replan, Restart, Spoil, Turn
 from lab.scenario.live_actions import ByHand
@@ -233,6 +235,7 @@ class _Course:
         self._simulation = simulation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
+        self._wildness = Wildness(algorithm_file(experiment.scenario.transport))
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
         self._helm = experiment.helm()
         self._seen: tuple[int, Gist | None] = 0, None
@@ -256,7 +259,9 @@ class _Course:
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
+        self._wildness.forget()
         ended = self._run()
+        ended = self._wildness.said or ended
         self.has_stalled = bool(ended or self.looks)
         if ended:
             self._see_waits()
@@ -271,6 +276,8 @@ class _Course:
         try:
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
+                if self._wildness.said:
+                    return None  # it is said in the end
                 is_waiting = self._simulation.open_transfers > 0
                 if is_waiting and self._simulation.is_quiet and not self._agenda:
                     self._simulation.give_up()

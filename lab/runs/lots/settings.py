@@ -73,6 +73,7 @@ def frame(lot: Lot, fabric: Fabric, kind: str) -> Frame:
         name
         for name, control in CONTROLS.items()
         if transport in control.users
+        and not control.is_brought
         and not (is_tunnelled and (control.hears_telemetry or control.hears_csig))
     ]
     goes_by_credits = not has_ports and lot.chance(0.12)

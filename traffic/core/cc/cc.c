@@ -76,6 +76,8 @@ static bool read(const struct cc_parameter *parameter, const char *text, uint64_
         *number = !strcmp(text, "true");
         return *number || !strcmp(text, "false");
     }
+    if (parameter->kind == CC_IS_FILE)
+        return (*number = (uint64_t)(uintptr_t)pcm_load(text));
     if (is_real(parameter)) {
         *real = strtod(text, &end);
         bool is_above = parameter->kind == CC_IS_REAL || *real > parameter->least;

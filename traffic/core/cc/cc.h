@@ -49,7 +49,7 @@ enum { CC_PARAMETERS = 16 }; /* of one control, at most */
 
 /* A parameter is one of these by kind; all take eight bytes. Scenarios give times and rates with
  * their unit: `name_ns`, `name_mbps`. */
-enum cc_kind { CC_IS_TIME, CC_IS_RATE, CC_IS_SIZE, CC_IS_NUMBER, CC_IS_REAL, CC_IS_SHARE, CC_IS_FLAG, CC_IS_WORD };
+enum cc_kind { CC_IS_TIME, CC_IS_RATE, CC_IS_SIZE, CC_IS_NUMBER, CC_IS_REAL, CC_IS_SHARE, CC_IS_FLAG, CC_IS_WORD, CC_IS_FILE };
 
 struct cc_parameter {
     const char *name;
@@ -72,6 +72,7 @@ struct cc_parameter {
 #define CC_SHARE(name, usual, about) CC_IN(name, double, CC_IS_SHARE, usual, 0, 1, NULL) /* above 0 */
 #define CC_FLAG(name, usual, about) CC_IN(name, uint64_t, CC_IS_FLAG, usual, 0, 1, NULL)
 #define CC_WORD(name, usual, words, about) CC_IN(name, uint64_t, CC_IS_WORD, usual, 0, 0, words)
+#define CC_FILE(name, about) CC_IN(name, const struct pcm_program *, CC_IS_FILE, 0, 0, 0, NULL)
 #define CC_IN(name, type, kind, usual, least, most, words)                                           \
     {                                                                                                \
         #name, kind, CC_PLACE(name, type), usual, least, most, words                                 \
@@ -173,6 +174,12 @@ void cc_usual(struct cc_values *values, unsigned name, bps_t line);
 /* Whether a key is `control-parameter`, and let that be what a text says. False: it cannot be. */
 bool cc_has(const char *key);
 bool cc_assign(struct cc_values values[CC_COUNT], const char *key, const char *text, bps_t line);
+
+/* An algorithm that was built (pcm/program.h), which stays; NULL: there is none at this path. */
+const struct pcm_program *pcm_load(const char *path);
+
+/* What an algorithm did for which the run has to end; NULL: nothing, or there is none. */
+const struct pcm_fault *pcm_fault_of(const struct cc_values values[CC_COUNT]);
 
 /* A flow's control, to be freed; NULL when memory is short. */
 struct cc *cc_new(unsigned name, const struct cc_values *values, const struct cc_link *link);
