@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import platform
 import re
 import subprocess
 import tempfile
@@ -36,7 +37,7 @@ _MOST_BYTES = 1_000_000
 _MOST_SIGNALS, _MOST_CONTROLS, _MOST_WORDS = 8, 2, 256  # traffic/core/cc/pcm/program.h
 _MOST_S = 60  # that a compiler may take
 _WALLS = (
-    *("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-w"),
+    *("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off"),
     "-fsanitize=kernel-address",
     *("--param=asan-instrumentation-with-call-threshold=0", "--param=asan-stack=0"),
     *("--param=asan-globals=0", "-fsanitize-coverage=trace-pc", "-finstrument-functions"),
@@ -53,6 +54,7 @@ _WALLS = (
 )
 _GUARD = (
     *("-std=gnu11", "-O2", "-fPIC", "-ffp-contract=off", "-fno-builtin", "-fno-stack-protector"),
+    *(("-mtls-dialect=gnu2",) if platform.machine() == "x86_64" else ()),  # the quick one
     *("-w", "-shared", "-nostdlib", "-Wl,--no-undefined", "-Wl,-Bsymbolic"),
 )
 # What an algorithm may call besides itself: what is told or computed, and writes nowhere.
@@ -214,7 +216,9 @@ def _built(path: Path) -> Path:
         work = Path(folder)
         (work / f"{spec.algorithm.name}.h").write_text("\n".join(_header(spec)))
         (work / "spec.c").write_text("\n".join(_tables(spec)))
-        assembler = [_assembled(source, spec, work) for source in _sources(path, spec, work)]
+        assembler = [_assembled(path, spec, work)]
+        if _strangers([assembler[0].read_text()]):
+            assembler += [_assembled(each, spec, work) for each in _beside(path, spec, work)]
         texts = [each.read_text() for each in assembler]
         _check(texts)
         lent = [(FOLDER / each).read_bytes() for each in ("guard.c", "program.h")]
@@ -399,12 +403,12 @@ def _words(source: Path, spec: _Spec, work: Path) -> list[str]:
     return [*includes, "-DHANDLER_BUILD", f"-DBUILD_ALGO_{spec.algorithm.name.upper()}"]
 
 
-def _sources(path: Path, spec: _Spec, work: Path) -> list[Path]:
-    """The file, and those of the headers that it includes from beside it."""
+def _beside(path: Path, spec: _Spec, work: Path) -> list[Path]:
+    """The sources of the headers that it includes from beside it."""
     rule = _compiler("-MM", *_words(path, spec, work), str(path))
     headers = (Path(word) for word in rule.replace("\\\n", " ").split() if word.endswith(".h"))
-    beside = [each.with_suffix(".c") for each in headers if each.parent == path.parent]
-    return [path, *(each for each in beside if each != path and is_file(each))]
+    sources = (each.with_suffix(".c") for each in headers if each.parent == path.parent)
+    return [each for each in sources if each != path and is_file(each)]
 
 
 def _assembled(source: Path, spec: _Spec, work: Path) -> Path:
@@ -419,28 +423,63 @@ _CALL = re.compile(r"\b(?:callq?|jmpq?|bl|b)\s+([A-Za-z_][\w.$]*)")
 _FAR = re.compile(
     r"([A-Za-z_][\w.$]*)@(?:GOTPCREL|GOT|PLT|TPOFF|GOTTPOFF)|:got(?:_lo12)?:([\w.$]+)"
 )
+_PLACE = re.compile(r"^([\w.$]+):")
+_JUMP = re.compile(r"^\s+(?:jmp|b)\s+([\w.$]+)$")
 _KEPT = re.compile(r"^(?!\.Lubsan_)([A-Za-z_.$][\w.$]*):")
 _LABEL = re.compile(r"^([A-Za-z_.$][\w.$]*):")
 
 
+def _strangers(texts: list[str]) -> list[str]:
+    """What they call or reach for that is neither theirs nor an algorithm's to call."""
+    lines = [line for text in texts for line in text.splitlines()]
+    own = {label[1] for line in lines if (label := _LABEL.match(line))}
+    named = (
+        name
+        for line in lines
+        for name in (*_CALL.findall(line), *(a or b for a, b in _FAR.findall(line)))
+    )
+    return [
+        name
+        for name in dict.fromkeys(named)
+        if name not in own and name not in _CALLED and not name.startswith(_HOOKS)
+    ]
+
+
+def _spins(text: str) -> bool:
+    """Whether jumps alone make a circle: the one kind of block that gcc counts no step of."""
+    ways: dict[str, str] = {}
+    here: list[str] = []
+    for line in text.splitlines():
+        if label := _PLACE.match(line):
+            here.append(label[1])
+        elif here and line.strip() and not line.strip().startswith((".", "#")):
+            if jump := _JUMP.match(line):
+                ways |= dict.fromkeys(here, jump[1])
+            here = []
+    for start in ways:
+        at, seen = start, set[str]()
+        while at in ways and at not in seen:
+            seen.add(at)
+            at = ways[at]
+        if at in seen:
+            return True
+    return False
+
+
 def _check(texts: list[str]) -> None:
     """That no instruction can do what is not asked about first."""
-    own = {
-        label[1] for text in texts for line in text.splitlines() if (label := _LABEL.match(line))
-    }
+    if strangers := _strangers(texts):
+        raise _UnfitError(f"it calls {strangers[0]}, which an algorithm cannot")
     for text in texts:
         _check_storage(text)
-        for line in text.splitlines():
-            if "#APP" in line:
-                raise _UnfitError("it holds assembler; it may be C alone")
-            if _BY_REGISTER.search(line):
-                raise _UnfitError("it calls through a pointer; it may call what it names alone")
-            if _TRAP.search(line):
-                raise _UnfitError("it has a trap (__builtin_trap); return PCM_ERROR in its place")
-            names = [*_CALL.findall(line), *(a or b for a, b in _FAR.findall(line))]
-            for name in names:
-                if name not in own and name not in _CALLED and not name.startswith(_HOOKS):
-                    raise _UnfitError(f"it calls {name}, which an algorithm cannot")
+        if "#APP" in text:
+            raise _UnfitError("it holds assembler; it may be C alone")
+        if _BY_REGISTER.search(text):
+            raise _UnfitError("it calls through a pointer; it may call what it names alone")
+        if _spins(text):
+            raise _UnfitError("it has a loop that does nothing and has no end")
+        if _TRAP.search(text):
+            raise _UnfitError("it has a trap (__builtin_trap); return PCM_ERROR in its place")
 
 
 def _check_storage(text: str) -> None:

@@ -311,6 +311,10 @@ def check_in_network_allreduce(result: Result) -> None:
     assert result.inc.wrong_results == result.inc.without_result == 0
 
 
+def check_own_algorithm(result: Result) -> None:
+    assert result.trim is not None and result.trim.cut_packets == result.roce.naks > 0
+
+
 def check_joules(result: Result) -> None:
     assert result.energy is not None and result.energy.idle_share > 0.9
 
@@ -327,6 +331,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "dragonfly": check_dragonfly,
     "in-network-allreduce": check_in_network_allreduce,
     "joules": check_joules,
+    "own-algorithm": check_own_algorithm,
     "two-fabrics": check_two_fabrics,
     "dual-tor": check_dual_tor,
     "trim-incast": check_trim_incast,

@@ -474,6 +474,18 @@ def test_congestion_signals(run: RunScenario) -> None:
     assert fct(told["tags"]).max < 1.15 * fct(told["nothing"]).max
 
 
+def test_own_algorithm(run: RunScenario) -> None:
+    """An algorithm that is brought holds senders back as the built-in one does; without, more is
+    cut."""
+    brought, own, none = (
+        run("own-algorithm", *changes).result
+        for changes in ((), ("transport.cc=swift",), ("transport.cc=none",))
+    )
+    assert brought.flows == own.flows
+    assert brought.trim and none.trim
+    assert brought.trim.cut_packets < none.trim.cut_packets / 2
+
+
 def test_joules(run: RunScenario) -> None:
     """Energy follows the time, whatever made it long, and copper saves what optics take."""
     variants = {

@@ -30,6 +30,7 @@ _MININET = "of Mininet alone, which runs none of these"
 _FORMAT = "another way to write transfers that flows, collectives and goal have too"
 _KEPT = "what is kept of a run does nothing to it"
 _ENDS = "a run's own"
+_BROUGHT = "of somebody's own algorithm, which is compiled: tests/lab/test_pcm.py"
 LEFT_OUT = {
     "name": _ENDS,
     "about": _ENDS,
@@ -45,6 +46,9 @@ LEFT_OUT = {
     "energy.fabric_optics": _KEPT,
     "energy.switch": _KEPT,
     "energy.adapter_w": _KEPT,
+    "transport.cc=pcm": _BROUGHT,
+    "transport.pcm.file": _BROUGHT,
+    "transport.pcm.ask_every": _BROUGHT,
     "topology.outside": _MININET,
     "topology.outside[].host": _MININET,
     "topology.outside[].speaks": _MININET,

@@ -14,7 +14,6 @@
 #include "program.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
-#define OWN static __thread __attribute__((tls_model("initial-exec")))
 
 enum { BLOCKS = 100000, STACK = 1 << 16, DEEPEST = 40 };
 
@@ -32,7 +31,7 @@ struct walls {
     void *way_out[5];
     void *returns[DEEPEST];
 };
-OWN struct walls walls;
+static __thread struct walls walls;
 
 static __attribute__((noinline, noreturn)) void leave(void) { __builtin_longjmp(walls.way_out, 1); }
 
