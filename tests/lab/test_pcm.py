@@ -98,7 +98,7 @@ def test_on_mininet_as_well(tmp_path: Path) -> None:
     words = ("--set", "transport.cc=pcm", "--set", f"transport.pcm.file={wild}")
     done = closlab("run", *UET[:1], "--engine", "mininet", *words, "--out", str(tmp_path / "b"))
     assert done.returncode == 1
-    assert "mine.c wrote at 0x8, which is not its own" in done.stdout
+    assert "mine.c wrote at 0x8, which is not its own" in done.stdout + done.stderr
 
 
 # --- the interface -------------------------------------------------------------------------------

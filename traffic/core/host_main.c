@@ -62,6 +62,7 @@
 #include <unistd.h>
 
 #include "arrival_times.h"
+#include "cc/pcm/program.h"
 #include "script.h"
 #include "uet_wire.h"
 
