@@ -120,6 +120,7 @@ def test_there_is_a_recipe_for_each_thing_people_add() -> None:
         "A topology",
         "A collective",
         "A congestion control",
+        "A congestion control without touching the lab",
         "A load balancer",
         "A mechanism in P4",
     ]

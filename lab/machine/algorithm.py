@@ -506,29 +506,25 @@ def _check_storage(text: str) -> None:
 # --- what it does in a run -----------------------------------------------------------------------
 
 
-class _Fault(ctypes.Structure):
-    """`struct pcm_fault`."""
-
-    _fields_ = (("end", ctypes.c_uint32), ("where", ctypes.c_uint64))
-
-
 class Wildness:
     """What an algorithm does in this process for which its run has to end."""
 
     def __init__(self, file: str | None) -> None:
         self._file = file or ""
-        self._fault = _Fault()
+        words = ctypes.c_uint64 * 2  # struct pcm_fault
+        self._fault = words()
         if file is not None:
-            self._fault = _Fault.in_dll(ctypes.CDLL(str(built(file))), "pcm_fault")
+            self._fault = words.in_dll(ctypes.CDLL(str(built(file))), "pcm_fault")
 
     def forget(self) -> None:
         """A run begins."""
-        self._fault.end = 0
+        self._fault[0] = 0
 
     @property
     def said(self) -> str | None:
         """What it was, if it was anything."""
-        return ending(self._file, self._fault.end, self._fault.where) if self._fault.end else None
+        end, where = self._fault
+        return ending(self._file, end, where) if end else None
 
 
 def ending(file: str, end: int, where: int) -> str:

@@ -719,7 +719,7 @@ static void look_for_wild(struct host *host)
     if (!fault || host->said_wild)
         return;
     host->said_wild = true;
-    printf("wild %u %llu\n", fault->end, (unsigned long long)fault->where);
+    printf("wild %llu %llu\n", (unsigned long long)fault->end, (unsigned long long)fault->where);
     fflush(stdout);
 }
 

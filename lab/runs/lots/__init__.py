@@ -47,6 +47,7 @@ LEFT_OUT = {
     "energy.switch": _KEPT,
     "energy.adapter_w": _KEPT,
     "transport.cc=pcm": _BROUGHT,
+    "transport.pcm": _BROUGHT,
     "transport.pcm.file": _BROUGHT,
     "transport.pcm.ask_every": _BROUGHT,
     "topology.outside": _MININET,

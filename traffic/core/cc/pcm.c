@@ -16,7 +16,6 @@
 #include "pcm/program.h"
 
 #define MOST_BDPS 64 /* that a window may be, whatever is asked for */
-#define PS_PER_NS 1000
 
 struct parameters {
     const struct pcm_program *file;

@@ -37,8 +37,8 @@ static __attribute__((noinline, noreturn)) void leave(void) { __builtin_longjmp(
 
 static __attribute__((noinline, noreturn)) void stop(enum pcm_end end, uintptr_t where)
 {
-    uint32_t none = 0;
-    if (__atomic_compare_exchange_n(&pcm_fault.end, &none, (uint32_t)end, false, __ATOMIC_RELAXED,
+    uint64_t none = 0;
+    if (__atomic_compare_exchange_n(&pcm_fault.end, &none, (uint64_t)end, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         pcm_fault.where = where;
     walls.end = end;

@@ -45,8 +45,7 @@ enum pcm_end {
 
 /* The first call of a program that did not end well; where: what it reached for. */
 struct pcm_fault {
-    uint32_t end;
-    uint64_t where;
+    uint64_t end, where; /* read as two words by who has it loaded (lab/machine/algorithm.py) */
 };
 
 struct pcm_program {
