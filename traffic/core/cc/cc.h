@@ -72,7 +72,7 @@ struct cc_parameter {
 #define CC_SHARE(name, usual, about) CC_IN(name, double, CC_IS_SHARE, usual, 0, 1, NULL) /* above 0 */
 #define CC_FLAG(name, usual, about) CC_IN(name, uint64_t, CC_IS_FLAG, usual, 0, 1, NULL)
 #define CC_WORD(name, usual, words, about) CC_IN(name, uint64_t, CC_IS_WORD, usual, 0, 0, words)
-#define CC_FILE(name, about) CC_IN(name, const struct pcm_program *, CC_IS_FILE, 0, 0, 0, NULL)
+#define CC_FILE(name, about) CC_IN(name, const struct pcm_program *, CC_IS_FILE, 0, 0, 1, NULL)
 #define CC_IN(name, type, kind, usual, least, most, words)                                           \
     {                                                                                                \
         #name, kind, CC_PLACE(name, type), usual, least, most, words                                 \
