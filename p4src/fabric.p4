@@ -222,7 +222,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
     credit_frame() credit_frames;
     report() reports;
     report_drop() late_drop_reports;
-    account_dropped() drops;
+    account_dropped_late() late_drops;
     account_sent() sent;
 #ifdef PARKING
     unpark() unparking;
@@ -267,7 +267,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             if (meta.drop_reason != drop_reason_t.NONE &&
                     meta.drop_reason != drop_reason_t.TRIMMED) {
                 late_drop_reports.apply(meta);
-                drops.apply(meta, standard_metadata);
+                late_drops.apply(meta, standard_metadata);
             } else {
                 sent.apply(standard_metadata);
             }

@@ -24,7 +24,8 @@ from params.classes import PRIORITIES
 PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
 _BY_PORT = ("received", "sent", "marked")
 _BY_QUEUE = (
-    *("xoff_sent", "xon_sent", "pause_storms", "trimmed"),
+    *("xoff_sent", "xon_sent", "xoff_received", "pause_storms", "trimmed"),
+    *("in_discards", "out_discards"),
     *("credit_grants", "credit_questions"),
 )
 WAITS, WAITED, TRIED = "credit_waits", "credit_waited", "link_counts"
@@ -125,6 +126,9 @@ class Reading:
             waits=sum(self._cells(WAITS, port).values()),
             waited_ns=self.waited_ns(port),
             tries={TRIES[at]: count for at, count in self._cells(TRIED, port).items() if count},
+            xoff_heard=self._packets("xoff_received", port),
+            discarded_in=self._packets("in_discards", port),
+            discarded_out=self._packets("out_discards", port),
         )
 
     def _cells(self, name: str, port: int) -> dict[int, int]:

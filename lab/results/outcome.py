@@ -66,6 +66,10 @@ class PortCounts:
     waits: int = 0  # times at which a queue waited for credits,
     waited_ns: int = 0  # and for how long, all of them together
     tries: Mapping[str, int] = field(default_factory=dict)  # of a link that tries again: TRIES
+    xoff_heard: Mapping[int, int] = field(default_factory=dict)  # and obeyed, by priority
+    # By priority: what was dropped on its way in, and for want of room in a queue or out of it.
+    discarded_in: Mapping[int, int] = field(default_factory=dict)
+    discarded_out: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def control_sent(self) -> int:
@@ -98,6 +102,9 @@ class PortCounts:
             self.waits + other.waits,
             self.waited_ns + other.waited_ns,
             _plus(self.tries, other.tries),
+            _plus(self.xoff_heard, other.xoff_heard),
+            _plus(self.discarded_in, other.discarded_in),
+            _plus(self.discarded_out, other.discarded_out),
         )
 
     def since(self, earlier: PortCounts) -> PortCounts:
@@ -119,6 +126,9 @@ class PortCounts:
             self.waits - earlier.waits,
             self.waited_ns - earlier.waited_ns,
             _since(self.tries, earlier.tries),
+            _since(self.xoff_heard, earlier.xoff_heard),
+            _since(self.discarded_in, earlier.discarded_in),
+            _since(self.discarded_out, earlier.discarded_out),
         )
 
 

@@ -59,6 +59,7 @@ def test_a_bad_frame_ends_with_its_reason(reason: str) -> None:
         bed.network.inject("leaf1", 1, frame)
     bed.network.run(10_000)
     assert bed.drops() == {reason: len(BAD[reason])}
+    assert sum(bed.switch("leaf1").counters("in_discards")[8:16]) == len(BAD[reason])  # port 1
     assert arrived(bed, "h2") == 0
     bed.check_accounts()
 
@@ -154,6 +155,8 @@ def test_the_share_asked_for_is_lost(share: float, received: bool) -> None:
     bed.send("h2", "h4", 1000, size=100, dscp=0)
     bed.network.run(5_000_000)
     lost = bed.drops().get("injected_loss", 0)
+    counter = "in_discards" if received else "out_discards"
+    assert bed.switch("leaf2").counters(counter)[8 * loss.port + 3] == lost
     assert arrived(bed, "h3") == 10_000 - lost
     assert arrived(bed, "h4") == 1000  # another priority
     deviation = (10_000 * share * (1 - share)) ** 0.5

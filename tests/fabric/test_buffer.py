@@ -55,6 +55,8 @@ class Model:
     stops: int = 0
     resumes: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    in_discards: Counter[Queue] = field(default_factory=Counter)
+    out_discards: Counter[Queue] = field(default_factory=Counter)
     inside: dict[int, tuple[Queue, Queue, int]] = field(default_factory=dict)
 
     @property
@@ -86,6 +88,7 @@ class Model:
             self.taken[queue] += from_pool
         elif not is_lossless:
             self.dropped["buffer_full"] += 1
+            self.out_discards[goes] += 1
             return
         else:
             if came not in self.paused:
@@ -97,6 +100,7 @@ class Model:
                 fits = fits and sum(self.emergency.values()) + size <= everywhere
             if not fits:
                 self.dropped["headroom_full"] += 1
+                self.in_discards[came] += 1
                 return
             self.emergency[came] += size
         self.leaving[goes] += size
@@ -204,6 +208,8 @@ def check(bed: Testbed, model: Model) -> None:
         if leaf.dropped(number)
     }
     assert drops == {name: count for name, count in model.dropped.items() if count}
+    for name, counts in (("in_discards", model.in_discards), ("out_discards", model.out_discards)):
+        assert {at: n for at, n in enumerate(leaf.counters(name)) if n} == told(counts)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -72,14 +73,21 @@ def by_the_books(name: str, counts: PortCounts) -> dict[str, int]:
         f"{state}/out-octets": counts.sent.bytes,
         f"{state}/in-pkts": counts.received.packets,
         f"{state}/out-pkts": counts.sent.packets,
+        f"{state}/in-discards": sum(counts.discarded_in.values()),
+        f"{state}/out-discards": sum(counts.discarded_out.values()),
         f"{sonic}/SAI_PORT_STAT_IF_IN_OCTETS": counts.received.bytes,
         f"{sonic}/SAI_PORT_STAT_IF_OUT_UCAST_PKTS": counts.sent.packets,
+        f"{sonic}/SAI_PORT_STAT_IF_IN_DISCARDS": sum(counts.discarded_in.values()),
+        f"{sonic}/SAI_PORT_STAT_IF_OUT_DISCARDS": sum(counts.discarded_out.values()),
         f"{sonic}/SAI_PORT_STAT_ECN_MARKED_PACKETS": counts.marked,
         f"{sonic}/PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED": counts.storms,
     }
     for priority in range(8):
         pfc = f"{sonic}/SAI_PORT_STAT_PFC_{priority}"
         wanted[f"{pfc}_TX_PKTS"] = counts.xoff.get(priority, 0)
+        wanted[f"{pfc}_RX_PKTS"] = counts.xoff_heard.get(priority, 0)
+        queue = f"{sonic}:{priority}/SAI_QUEUE_STAT_DROPPED_PACKETS"
+        wanted[queue] = counts.discarded_out.get(priority, 0)
         wanted[f"{pfc}_RX_PAUSE_DURATION_US"] = counts.paused.get(priority, 0) // 1000
     return wanted
 
@@ -115,6 +123,33 @@ def test_a_collector_reads_every_path_of_every_switch(storm: tuple[Recorder, int
     some = recorder.outcome.switches.values()
     assert any(port.storms for counts in some for port in counts.ports.values())
     assert any(port.xoff for counts in some for port in counts.ports.values())
+
+
+@pytest.mark.parametrize(
+    ("told", "place"), [(("pfc-storm",), "outs"), (("incast", "pfc.headroom=2KB"), "ins")]
+)
+def test_drops_and_pauses_are_counted_where_they_happened(
+    told: tuple[str, ...], place: str
+) -> None:
+    """Every drop at one port; what a switch's neighbour sent in pauses, it heard."""
+    recorder = run(*told)
+    assert recorder.outcome is not None
+    fabric, switches = recorder.hub.scene.fabric, recorder.outcome.switches
+    everywhere: Counter[str] = Counter()
+    for switch, counted in switches.items():
+        ports = counted.ports.values()
+        dropped = sum(counted.dropped.values())
+        places = Counter(
+            ins=sum(sum(port.discarded_in.values()) for port in ports),
+            outs=sum(sum(port.discarded_out.values()) for port in ports),
+        )
+        assert places.total() == dropped
+        everywhere += places
+        for number, peer in fabric.ports(switch).items():
+            if peer in switches:
+                other = switches[peer].port(fabric.link_at(switch, number).port_of(peer))
+                assert counted.port(number).xoff_heard == other.xoff
+    assert everywhere[place]
 
 
 def test_watermarks_are_the_longest_queues(storm: tuple[Recorder, int]) -> None:

@@ -1,7 +1,7 @@
 """A switch as a gNMI target of its own, as SONiC has one: what there is to tell, by its path.
 
 Paths are OpenConfig's, and those of SONiC's COUNTERS_DB, whose fields have SAI's names. What the
-lab's switches do not count is not told: they know why they dropped a packet, and not at which port.
+lab's switches do not count is not told.
 
     /interfaces/interface[name=leaf1-eth3]/state, .../state/counters, .../ethernet/state
     /qos/interfaces/interface[interface-id=...]/output/queues/queue[name=data]/state
@@ -98,6 +98,8 @@ def _interface(name: str, what: str, status: str, told: PortCounts) -> Leaves:
         "out-octets": told.sent.bytes,
         "in-pkts": told.received.packets,
         "out-pkts": told.sent.packets,
+        "in-discards": sum(told.discarded_in.values()),
+        "out-discards": sum(told.discarded_out.values()),
         # Of a link that tries again: frames that came and were not sound.
         "in-errors": told.tries.get("unfit", 0) + told.tries.get("spoilt", 0),
     }
@@ -145,6 +147,8 @@ def _sonic(name: str, now: int, longest: int, told: PortCounts) -> Iterator[tupl
     yield name, f"{port}IF_OUT_OCTETS", told.sent.bytes
     yield name, f"{port}IF_IN_UCAST_PKTS", told.received.packets
     yield name, f"{port}IF_OUT_UCAST_PKTS", told.sent.packets
+    yield name, f"{port}IF_IN_DISCARDS", sum(told.discarded_in.values())
+    yield name, f"{port}IF_OUT_DISCARDS", sum(told.discarded_out.values())
     yield name, f"{port}ECN_MARKED_PACKETS", told.marked
     yield name, f"{port}OUT_CURR_OCCUPANCY_BYTES", now
     yield name, f"{port}OUT_WATERMARK_BYTES", longest
@@ -152,10 +156,14 @@ def _sonic(name: str, now: int, longest: int, told: PortCounts) -> Iterator[tupl
     for priority in PRIORITIES:
         pfc = f"{port}PFC_{priority}"
         yield name, f"{pfc}_TX_PKTS", told.xoff.get(priority, 0)
+        yield name, f"{pfc}_RX_PKTS", told.xoff_heard.get(priority, 0)
         yield name, f"{pfc}_RX_PAUSE_DURATION_US", told.paused.get(priority, 0) // 1000
         cut = told.cut.get(priority)
         queue = f"{name}:{priority}"
         yield queue, "SAI_QUEUE_STAT_TRIM_PACKETS", cut.packets if cut else 0
+        yield queue, "SAI_QUEUE_STAT_DROPPED_PACKETS", told.discarded_out.get(priority, 0)
+        group = "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"
+        yield queue, group, told.discarded_in.get(priority, 0)
 
 
 def _bgp(summary: Mapping[str, Mapping[str, object]]) -> Leaves:
