@@ -16,6 +16,7 @@ from lab.results.outcome import Note
 from lab.results.watch import Watch as Record
 from lab.scenario import catalogue
 from lab.scenario.live_actions import ByHand, as_it_was
+from topologies import leaf_spine
 from views.live.tail import Tail
 
 LITTLE = {"traffic.bytes": "100KB", "traffic.senders": 3}
@@ -244,6 +245,29 @@ def test_snapshots_at_a_lab_are_as_far_apart_as_they_say(
         if not due or time_ns >= due[-1] + every_ns:
             due.append(time_ns)
     assert seen == due
+
+
+def test_of_a_long_day_at_a_prompt_some_rounds_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that `exit` does not read for minutes: what is kept is true, the last of it whole."""
+    monkeypatch.setattr("lab.results.watch._MOST_SKIMMED", 30)
+    fabric, path = leaf_spine(2, 1, 1), tmp_path / "switches.jsonl"
+    nothing = {"now_ns": 0, "lost": {}, "missed": {}, "late": {}}
+    lines = [
+        {"at_ns": at, "switch": switch.name, "ports": {"1": [0, 0, at, at, 0]}, **nothing}
+        | {"counters": {"sent": {"1": [at, at]}, "dropped": {}}, "registers": {}}
+        for at in range(1, 500)
+        for switch in fabric.switches
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    whole, some = Record(fabric, path), Record(fabric, path)
+    some.skim()
+    assert some.counts() == whole.counts()
+    assert some.counts()[fabric.node("leaf1")].port(1).sent.packets == 499
+    notes = some.notes(0, 1.0)
+    assert {*notes} < {*whole.notes(0, 1.0)}
+    assert 20 < len(notes) <= 2 * (30 + 2 * len(fabric.switches))  # of a link to a host two
 
 
 @pytest.mark.slow

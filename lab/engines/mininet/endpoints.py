@@ -164,6 +164,7 @@ def by_hand(experiment: Experiment, emulation: Emulation, since_ns: int) -> Outc
     machine's monotonic clock."""
     dilation = emulation.switches.setting.dilation
     watch, since = emulation.switches.watch, (since_ns, dilation)
+    watch.skim()
     is_noted = experiment.scenario.measures.series
     notes = watch.notes(*since) if is_noted else ()
     done = tuple(emulation.journal.by_hand(since_ns, dilation))
