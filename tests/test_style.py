@@ -23,7 +23,7 @@ ROOMS = {
     "lab.engines": set(FOLDERS),
     "views.report": {"topologies", "traffic"},
     "lab.runs": {"controller", "topologies", "traffic"},
-    "lab.sonic": {"controller", "topologies", "traffic"},
+    "lab.configs": {"controller", "topologies", "traffic"},
     "lab.optimise": set(),
     "lab.claims": {"traffic"},
     "lab.reproduce": {"traffic"},

@@ -11,20 +11,20 @@ import typer
 from controller.asics import ASICS
 from files import is_folder
 from lab.commands.options import Json
+from lab.configs.basis import Options
+from lab.configs.config_db import printable
+from lab.configs.cures import write_cures
+from lab.configs.device import NOT_OF_TEMPLATES, Device, is_device, read_device
+from lab.configs.fabric import Fabric, read_fabric
+from lab.configs.findings import Finding, Level
+from lab.configs.proofs import Proof, prove, written
+from lab.configs.rules import check
+from lab.configs.sarif import sarif
+from lab.configs.scenarios import check_scenario
+from lab.configs.told import content, left_out, lines
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import writing_to
 from lab.scenario import catalogue
-from lab.sonic.basis import Options
-from lab.sonic.config_db import printable
-from lab.sonic.cures import write_cures
-from lab.sonic.device import NOT_OF_TEMPLATES, Device, is_device, read_device
-from lab.sonic.fabric import Fabric, read_fabric
-from lab.sonic.findings import Finding, Level
-from lab.sonic.proofs import Proof, prove, written
-from lab.sonic.rules import check
-from lab.sonic.sarif import sarif
-from lab.sonic.scenarios import check_scenario
-from lab.sonic.told import content, left_out, lines
 
 FOUND = 1  # the exit code where faults are found
 
@@ -120,7 +120,7 @@ def _write(
         with writing_to(sarif_file):
             sarif_file.write_text(json.dumps(sarif(fabric, folder, pairs), indent=1) + "\n")
     if page_file is not None:
-        from lab.sonic.page import (
+        from lab.configs.page import (
             page,  # it takes reports, which who asks for none need not wait for
         )
 

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
+from lab.configs.basis import Options
+from lab.configs.brought import import_fabric
+from lab.configs.device import is_device, read_device, with_hosts
+from lab.configs.fabric import has_configurations, read_fabric
 from lab.errors import LabError
 from lab.scenario.import_workload import import_workload
-from lab.sonic.basis import Options
-from lab.sonic.brought import import_fabric
-from lab.sonic.device import is_device, read_device, with_hosts
-from lab.sonic.fabric import has_configurations, read_fabric
 
 
 def command(

@@ -18,14 +18,14 @@ from typing import Any
 
 import yaml
 
+from lab.configs.findings import Op, grounded
+from lab.configs.findings import replace as put
 from lab.errors import LabError, RunError
 from lab.machine.paths import writing_to
 from lab.optimise.published import PUBLISHED
 from lab.optimise.search import MORE_IS_BETTER, Asked, Found, Runs, Tried, breach, run_all
 from lab.progress import Stages
 from lab.scenario import catalogue
-from lab.sonic.findings import Op, grounded
-from lab.sonic.findings import replace as put
 from views.report.charts import Spread
 
 AS_IT_IS, ANSWER = "as it is", "found"

@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.sonic.basis import Options
-from lab.sonic.fabric import read_fabric
-from lab.sonic.findings import Finding, write_cured
-from lab.sonic.rules import check
+from lab.configs.basis import Options
+from lab.configs.fabric import read_fabric
+from lab.configs.findings import Finding, write_cured
+from lab.configs.rules import check
 from tests.lab.config_folders import FAULTS, NO_PATCH, Drawn, faulty, sound
 
 

@@ -20,17 +20,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from lab.configs.basis import Options
+from lab.configs.brought import import_fabric
+from lab.configs.cures import write_cures
+from lab.configs.device import read_device
+from lab.configs.fabric import read_fabric
+from lab.configs.page import page
+from lab.configs.proofs import prove
+from lab.configs.rules import check
+from lab.configs.sarif import sarif
+from lab.configs.told import lines
 from lab.errors import LabError
-from lab.sonic.basis import Options
-from lab.sonic.brought import import_fabric
-from lab.sonic.cures import write_cures
-from lab.sonic.device import read_device
-from lab.sonic.fabric import read_fabric
-from lab.sonic.page import page
-from lab.sonic.proofs import prove
-from lab.sonic.rules import check
-from lab.sonic.sarif import sarif
-from lab.sonic.told import lines
 from tests.lab.config_folders import FAULTS, faulty, sound
 from tests.lab.dialects import mixed
 from tests.lab.sku_folders import write_sku

@@ -19,12 +19,12 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from lab.sonic.basis import Options
-from lab.sonic.cures import commands_of, write_cures
-from lab.sonic.fabric import read_fabric
-from lab.sonic.findings import Finding
-from lab.sonic.proofs import prove
-from lab.sonic.rules import check
+from lab.configs.basis import Options
+from lab.configs.cures import commands_of, write_cures
+from lab.configs.fabric import read_fabric
+from lab.configs.findings import Finding
+from lab.configs.proofs import prove
+from lab.configs.rules import check
 from tests.lab.config_folders import sound
 from tests.lab.dialects import adapter, mixed
 

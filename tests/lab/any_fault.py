@@ -23,12 +23,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from lab.configs.basis import Options
+from lab.configs.fabric import read_fabric
+from lab.configs.findings import Finding, Op, grounded, patch_of
+from lab.configs.proofs import prove
+from lab.configs.rules import check
 from lab.errors import LabError
-from lab.sonic.basis import Options
-from lab.sonic.fabric import read_fabric
-from lab.sonic.findings import Finding, Op, grounded, patch_of
-from lab.sonic.proofs import prove
-from lab.sonic.rules import check
 from tests.lab.fabrics_by_lot import Fabric, sound
 from tests.lab.faults_by_lot import ALSO, KINDS, Answer
 

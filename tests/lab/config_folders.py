@@ -15,9 +15,9 @@ from typing import Any
 
 from controller import LinkSpec
 from controller.headroom import headroom
-from lab.sonic.basis import header_bytes
-from lab.sonic.config_db import MAPS_OF_PORTS
-from lab.sonic.fabric import delay_ns, response_ns
+from lab.configs.basis import header_bytes
+from lab.configs.config_db import MAPS_OF_PORTS
+from lab.configs.fabric import delay_ns, response_ns
 
 LOSSLESS = 3, 4
 MTU = 9100

@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import median
 
 from controller.asics import ASICS
+from lab.configs.basis import Options
+from lab.configs.device import Compared, compared_row, is_device, read_device
+from lab.configs.lookup import FILE, read_rows
+from lab.configs.rules import check
 from lab.errors import LabError
-from lab.sonic.basis import Options
-from lab.sonic.device import Compared, compared_row, is_device, read_device
-from lab.sonic.lookup import FILE, read_rows
-from lab.sonic.rules import check
 
 _METRES, _LEAST_MBPS = (5, 40, 300), 10_000
 _CELL = Options(ASICS["tomahawk4-like"].cell)

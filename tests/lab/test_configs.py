@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 import yaml
 
+from lab.configs.basis import Options
+from lab.configs.brought import import_fabric
+from lab.configs.fabric import has_configurations, read_fabric
+from lab.configs.findings import Level, grounded, replace
+from lab.configs.proofs import prove
+from lab.configs.routes import circles
+from lab.configs.rules import check
+from lab.configs.scenarios import check_scenario
 from lab.errors import LabError, ScenarioError
 from lab.scenario import catalogue
-from lab.sonic.basis import Options
-from lab.sonic.brought import import_fabric
-from lab.sonic.fabric import has_configurations, read_fabric
-from lab.sonic.findings import Level, grounded, replace
-from lab.sonic.proofs import prove
-from lab.sonic.routes import circles
-from lab.sonic.rules import check
-from lab.sonic.scenarios import check_scenario
 from tests.lab.any_configs import complaint
 from tests.lab.any_damage import mutate
 from tests.lab.any_fault import Tally, applied, look

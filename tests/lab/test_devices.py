@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from lab.configs.basis import Options
+from lab.configs.book import BOOK
+from lab.configs.device import read_device
+from lab.configs.fabric import read_fabric
+from lab.configs.failures import Net, look
+from lab.configs.lookup import read_rows
+from lab.configs.page import page
+from lab.configs.rules import check
+from lab.configs.sarif import sarif
+from lab.configs.told import content
 from lab.errors import ScenarioError
-from lab.sonic.basis import Options
-from lab.sonic.book import BOOK
-from lab.sonic.device import read_device
-from lab.sonic.fabric import read_fabric
-from lab.sonic.failures import Net, look
-from lab.sonic.lookup import read_rows
-from lab.sonic.page import page
-from lab.sonic.rules import check
-from lab.sonic.sarif import sarif
-from lab.sonic.told import content
 from tests.imports import ROOT
 from tests.lab.any_damage import outcome
 from tests.lab.any_dialect import FAULTS as OF_TEXTS

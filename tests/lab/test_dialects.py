@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lab.configs.adapters import read_adapter
+from lab.configs.basis import Options
+from lab.configs.config_db import Switch
+from lab.configs.eos import read_eos
+from lab.configs.fabric import read_fabric
+from lab.configs.frr import read_frr
+from lab.configs.nvue import read_nvue
+from lab.configs.rules import check
+from lab.configs.told import lines
 from lab.errors import LabError, ScenarioError
-from lab.sonic.adapters import read_adapter
-from lab.sonic.basis import Options
-from lab.sonic.config_db import Switch
-from lab.sonic.eos import read_eos
-from lab.sonic.fabric import read_fabric
-from lab.sonic.frr import read_frr
-from lab.sonic.nvue import read_nvue
-from lab.sonic.rules import check
-from lab.sonic.told import lines
 from tests.lab.any_dialect import FAULTS, complaint
 from tests.lab.config_folders import sound
 from tests.lab.conftest import closlab

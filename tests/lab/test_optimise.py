@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lab.configs.config_db import switch_of
 from lab.errors import LabError, RunError
 from lab.optimise import search as searching
 from lab.optimise.answer import chosen, sonic_patch, write_answer
@@ -16,7 +17,6 @@ from lab.optimise.search import Asked, Found, Runs, Tried, objective, search
 from lab.progress import Stages
 from lab.runs.sweep import Variant
 from lab.scenario import catalogue
-from lab.sonic.config_db import switch_of
 from tests.lab.conftest import closlab
 from tests.lab.fabrics_by_lot import sound
 

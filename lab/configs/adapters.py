@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from files import shown
+from lab.configs.lines import Said, number, text_of
 from lab.errors import ScenarioError
-from lab.sonic.lines import Said, number, text_of
 
 TOS = "cma_roce_tos"  # in a finding's table; of an interface it is what `Nic.lines` names
 SUFFIXES = (".mlnx_qos", ".cma_roce_tos", ".ecn", ".adapter")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from lab.sonic.basis import Findings, header_bytes, roce_mtu, xoff_at
-from lab.sonic.findings import Finding, replace
+from lab.configs.basis import Findings, header_bytes, roce_mtu, xoff_at
+from lab.configs.findings import Finding, replace
 
 _LEAST_MS = 100  # of detection and restoration, by the YANG model
 _USUAL_MS = 200

@@ -21,14 +21,14 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from lab.configs.findings import Finding, Level
+from lab.configs.trials import TRIALS, Content, Figures, Trial
+from lab.configs.trials_ways import WAYS
 from lab.engines import RunOptions
 from lab.errors import LabError
 from lab.machine.scratch import scratch
 from lab.runs.run import measure
 from lab.scenario import catalogue
-from lab.sonic.findings import Finding, Level
-from lab.sonic.trials import TRIALS, Content, Figures, Trial
-from lab.sonic.trials_ways import WAYS
 
 _MOST_BYTES = 256_000_000  # on a cable or in a queue: more would be run for minutes
 _USUAL = {"rate_gbps": 100.0, "delay_ns": 500, "mtu": 4096, "extra_ns": 2000, "cell": 1}

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from files import FileError, read_text, shown
+from lab.configs.findings import grounded, replace
 from lab.errors import ScenarioError
-from lab.sonic.findings import grounded, replace
 
 FILE = "pg_profile_lookup.ini"
 _MOST_BYTES = 1_000_000

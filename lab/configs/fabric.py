@@ -19,12 +19,12 @@ from pathlib import Path
 
 from controller import LinkSpec
 from files import FileError, read_text, shown
+from lab.configs.adapters import TOS, Adapter
+from lab.configs.config_db import Port, Switch, printable
+from lab.configs.findings import Finding
+from lab.configs.joining import add_routing, cable_by_subnets, know_roles, name_sessions
+from lab.configs.sources import CONFIG, FOLDER_HAS, adapters, not_read, routings, sources
 from lab.errors import ScenarioError
-from lab.sonic.adapters import TOS, Adapter
-from lab.sonic.config_db import Port, Switch, printable
-from lab.sonic.findings import Finding
-from lab.sonic.joining import add_routing, cable_by_subnets, know_roles, name_sessions
-from lab.sonic.sources import CONFIG, FOLDER_HAS, adapters, not_read, routings, sources
 
 _MOST_SWITCHES = 4096
 _MOST_LLDP_BYTES = 4_000_000

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lab.sonic.basis import ALPHA_RANGE, Findings, commonest, facts_of, listed, need, xoff_at
-from lab.sonic.config_db import MAPS_OF_PORTS, Port, Profile, Switch
-from lab.sonic.fabric import Place
-from lab.sonic.findings import Finding, Level, Op, entry, replace
+from lab.configs.basis import ALPHA_RANGE, Findings, commonest, facts_of, listed, need, xoff_at
+from lab.configs.config_db import MAPS_OF_PORTS, Port, Profile, Switch
+from lab.configs.fabric import Place
+from lab.configs.findings import Finding, Level, Op, entry, replace
 
 _CNP_DSCP, _CNP_CLASS = 48, 6  # as adapters send congestion notifications, and where they belong
 _LEAST_SHARE = 0.1  # of a port, for all lossless queues together

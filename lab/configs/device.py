@@ -18,12 +18,12 @@ from typing import Any
 from controller import LinkSpec
 from controller.headroom import headroom
 from files import FileError, is_file, is_folder, read_json, read_text, shown
+from lab.configs import lookup, templates
+from lab.configs.basis import Options, extra_ns, header_bytes
+from lab.configs.config_db import switch_of
+from lab.configs.fabric import Fabric, Place, delay_ns
+from lab.configs.lookup import Row, read_rows, with_rows
 from lab.errors import ScenarioError
-from lab.sonic import lookup, templates
-from lab.sonic.basis import Options, extra_ns, header_bytes
-from lab.sonic.config_db import switch_of
-from lab.sonic.fabric import Fabric, Place, delay_ns
-from lab.sonic.lookup import Row, read_rows, with_rows
 
 _PORTS, _BREAKOUTS, _PLATFORM = "port_config.ini", "hwsku.json", "platform.json"
 _QOS = "qos.json.j2"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lab.sonic.book import BOOK
-from lab.sonic.config_db import printable
-from lab.sonic.fabric import Fabric
-from lab.sonic.findings import Finding, Level
-from lab.sonic.proofs import Proof
+from lab.configs.book import BOOK
+from lab.configs.config_db import printable
+from lab.configs.fabric import Fabric
+from lab.configs.findings import Finding, Level
+from lab.configs.proofs import Proof
 from views.report.page import Panel, document, figure, heading, listing, paragraph, tiles
 from views.report.palette import DROP, FAINT, INK, MARK, RULE, WARN
 from views.report.svg import Drawing

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
 
-from lab.sonic.lines import Said, nested, number, text_of
+from lab.configs.lines import Said, nested, number, text_of
 
 _MOST_AS = 2**32 - 1
 # Lines that say nothing of ways: the session's clocks, logs, and what ends a section.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from lab.sonic.adapters import TOS, Adapter, Nic
-from lab.sonic.basis import Findings, facts_of, listed
-from lab.sonic.config_db import Port, Switch
-from lab.sonic.fabric import Place
-from lab.sonic.findings import Finding, Level
+from lab.configs.adapters import TOS, Adapter, Nic
+from lab.configs.basis import Findings, facts_of, listed
+from lab.configs.config_db import Port, Switch
+from lab.configs.fabric import Place
+from lab.configs.findings import Finding, Level
 
 At = tuple[Adapter, Nic, Switch, Port]
 

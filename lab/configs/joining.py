@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
 
 from files import shown
-from lab.sonic.config_db import SESSIONS_UNNAMED, Switch, printable
-from lab.sonic.frr import Routing
+from lab.configs.config_db import SESSIONS_UNNAMED, Switch, printable
+from lab.configs.frr import Routing
 
 _FOR_TWO = {4: (30, 31), 6: (126, 127)}
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lab.sonic.routes import circles, next_hops
+from lab.configs.routes import circles, next_hops
 
 Pair = tuple[str, str]  # switches that are cabled, in order
 Cut = frozenset[Pair]

@@ -16,10 +16,10 @@ from typing import Any
 
 from controller import LinkSpec
 from controller.headroom import headroom
+from lab.configs.config_db import Port, Switch
+from lab.configs.fabric import Cable, Fabric, Place, link_of, response_ns
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
-from lab.sonic.config_db import Port, Switch
-from lab.sonic.fabric import Cable, Fabric, Place, link_of, response_ns
 from params.shares import ALPHAS
 
 _ETHERNET_BYTES = 18  # 802.1Q tag included, FCS not

@@ -1,11 +1,11 @@
-"""Trials of turns, times, marks and ways: see `lab/sonic/trials.py`."""
+"""Trials of turns, times, marks and ways: see `lab/configs/trials.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lab.sonic.trials import (
+from lab.configs.trials import (
     CLASS,
     WATCH_SCALE,
     Content,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from lab.sonic.basis import Findings, commonest, roce_mtu
-from lab.sonic.config_db import Port
-from lab.sonic.fabric import Cable, Fabric, Place
-from lab.sonic.failures import Failure, Net, Pair, look, pair_of
-from lab.sonic.findings import Finding, Level, Op, replace
+from lab.configs.basis import Findings, commonest, roce_mtu
+from lab.configs.config_db import Port
+from lab.configs.fabric import Cable, Fabric, Place
+from lab.configs.failures import Failure, Net, Pair, look, pair_of
+from lab.configs.findings import Finding, Level, Op, replace
 
 _MOST_OVER = 3.0  # hosts' rate to that of the cables up
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from files import FileError, is_folder, read_text
-from lab.sonic.adapters import SUFFIXES, Adapter, read_adapter
-from lab.sonic.config_db import Switch, read_switch
-from lab.sonic.eos import is_eos, read_eos
-from lab.sonic.frr import Routing, read_frr
-from lab.sonic.lines import MOST_BYTES
-from lab.sonic.nvue import is_nvue, read_nvue
+from lab.configs.adapters import SUFFIXES, Adapter, read_adapter
+from lab.configs.config_db import Switch, read_switch
+from lab.configs.eos import is_eos, read_eos
+from lab.configs.frr import Routing, read_frr
+from lab.configs.lines import MOST_BYTES
+from lab.configs.nvue import is_nvue, read_nvue
 
 CONFIG = "config_db.json"
 FOLDER_HAS = f"NAME.json or NAME/{CONFIG} of SONiC, NAME.eos of EOS, NAME.yaml of NVUE"

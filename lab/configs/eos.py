@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.sonic.findings import Op
-from lab.sonic.lines import Said, listed, nested, number, numbers, text_of
+from lab.configs.findings import Op
+from lab.configs.lines import Said, listed, nested, number, numbers, text_of
 
 KIND = "eos"
 _MAP = "EOS"

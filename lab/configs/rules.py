@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from typing import Any
 
-from lab.sonic import rules_classes, rules_hosts, rules_routes, rules_times
-from lab.sonic.basis import (
+from lab.configs import rules_classes, rules_hosts, rules_routes, rules_times
+from lab.configs.basis import (
     ALPHA_RANGE,
     Findings,
     Options,
@@ -22,10 +22,10 @@ from lab.sonic.basis import (
     need,
     xoff_at,
 )
-from lab.sonic.config_db import Port, Profile, Switch
-from lab.sonic.fabric import Fabric, Place
-from lab.sonic.findings import Finding, Level, Op, entry, replace
-from lab.sonic.rules_classes import profile_for
+from lab.configs.config_db import Port, Profile, Switch
+from lab.configs.fabric import Fabric, Place
+from lab.configs.findings import Finding, Level, Op, entry, replace
+from lab.configs.rules_classes import profile_for
 
 _USUAL_WATCH = {"action": "drop", "detection_time": 200, "restoration_time": 200}
 _USUAL_WRED = "CLOSLAB_ECN"

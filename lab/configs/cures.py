@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from shutil import copyfile
 
-from lab.sonic import eos, nvue
-from lab.sonic.fabric import Fabric
-from lab.sonic.findings import Finding, Op, patch_of, write_cured
-from lab.sonic.lines import text_of
-from lab.sonic.sources import beside
+from lab.configs import eos, nvue
+from lab.configs.fabric import Fabric
+from lab.configs.findings import Finding, Op, patch_of, write_cured
+from lab.configs.lines import text_of
+from lab.configs.sources import beside
 
 _COMMANDS: Mapping[str, Callable[[Iterable[Op]], list[str]]] = {
     eos.KIND: eos.commands, nvue.KIND: nvue.commands,

@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 import yaml
 
 from controller.asics import ASICS
+from lab.configs.basis import roce_mtu
+from lab.configs.config_db import COMPUTED, READ, Port, Profile, Switch, printable
+from lab.configs.fabric import Fabric, Place, delay_ns
 from lab.errors import LabError, RunError, ScenarioError
 from lab.scenario import catalogue
-from lab.sonic.basis import roce_mtu
-from lab.sonic.config_db import COMPUTED, READ, Port, Profile, Switch, printable
-from lab.sonic.fabric import Fabric, Place, delay_ns
 from params.classes import DSCP_PRIORITIES
 
 _SCENARIO, _GRAPH, _REPORT, _REPORT_JSON = (

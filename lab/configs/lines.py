@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from files import FileError, read_text, shown
+from lab.configs.config_db import COMPUTED, Switch, printable, switch_of
 from lab.errors import ScenarioError
-from lab.sonic.config_db import COMPUTED, Switch, printable, switch_of
 
 MOST_BYTES = 8_000_000
 _MOST_SHOWN = 80

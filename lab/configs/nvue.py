@@ -20,9 +20,9 @@ from typing import Any
 import yaml
 
 from files import shown
+from lab.configs.findings import Op
+from lab.configs.lines import Said, listed, number, numbers, text_of
 from lab.errors import ScenarioError
-from lab.sonic.findings import Op
-from lab.sonic.lines import Said, listed, number, numbers, text_of
 from traffic.reading import YamlError, parse_yaml
 
 KIND = "nvue"

@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from files import FileError, read_text
-from lab.sonic.book import BOOK
-from lab.sonic.fabric import Fabric
-from lab.sonic.findings import Finding, Level
-from lab.sonic.proofs import Proof
+from lab.configs.book import BOOK
+from lab.configs.fabric import Fabric
+from lab.configs.findings import Finding, Level
+from lab.configs.proofs import Proof
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Level.FAULT: "error", Level.FINDING: "warning", Level.ADVICE: "note"}

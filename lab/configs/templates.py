@@ -1,6 +1,6 @@
 """A SKU's templates, rendered as sonic-cfggen does: a program of its own, with bounds.
 
-    python -m lab.sonic.templates SKU_FOLDER COMMON_FOLDER TEMPLATE... < VARIABLES.json
+    python -m lab.configs.templates SKU_FOLDER COMMON_FOLDER TEMPLATE... < VARIABLES.json
 
 prints a JSON list with each template's text. Templates are strangers' programs: they run in Jinja's
 sandbox, in a process that may take some seconds and some memory.

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import networkx as nx
 
 from controller.tables import SwitchSite, headroom_of, needed_headroom, pool_of
+from lab.configs.findings import Finding
+from lab.configs.routes import circles
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
-from lab.sonic.findings import Finding
-from lab.sonic.routes import circles
 from topologies import NodeKind
 
 _SWITCH = "scenario"

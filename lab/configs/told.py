@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lab.sonic.cures import commands_of
-from lab.sonic.device import Device
-from lab.sonic.fabric import Fabric
-from lab.sonic.findings import Finding, Level, grounded, patch_of
-from lab.sonic.proofs import Proof
+from lab.configs.cures import commands_of
+from lab.configs.device import Device
+from lab.configs.fabric import Fabric
+from lab.configs.findings import Finding, Level, grounded, patch_of
+from lab.configs.proofs import Proof
 
 Pairs = list[tuple[Finding, Proof | None]]
 _MOST_NAMED = 3
