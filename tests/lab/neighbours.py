@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -133,7 +135,12 @@ class Lab:
         try:
             yield cls(prompt)
         finally:
-            prompt.process.communicate(b"exit\n", timeout=LONG_S)
+            try:
+                prompt.process.communicate(b"exit\n", timeout=LONG_S)
+            except subprocess.TimeoutExpired:
+                prompt.process.terminate()  # it says where it stands, if it does not end now
+                prompt.process.wait()
+                raise
 
     def known(self, switch: str) -> Ways:
         """Where its tables lead what BGP found."""
@@ -251,7 +258,8 @@ def blow(lab: Lab, draw: random.Random) -> str:
     if cable in unused or {each[-1] for each in unused} - {cable[-1]}:
         return ""
     suffering.add(cable)
-    lab.prompt.ask(f"{hit} {cable.replace('-', ' ')}")
+    said = lab.prompt.ask(f"{hit} {cable.replace('-', ' ')}")[0]
+    assert not said.startswith("***"), said
     return f"{hit} {cable}"
 
 
@@ -283,19 +291,26 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="tests.lab.neighbours", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="where what everybody says is kept")
     told = parser.parse_args(words)
     began = time.monotonic()
 
     def say(what: str) -> None:
         print(f"{time.monotonic() - began:7.1f} s  {what}", flush=True)
 
-    with tempfile.TemporaryDirectory() as out, Lab.up(Path(out) / "out") as lab:
-        say(f"seed {told.seed}: up")
-        try:
-            chaos(lab, told.minutes * 60, random.Random(told.seed), say)
-        except AssertionError as error:
-            say(f"no agreement: {error}")
-            return 1
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CLOSLAB_RUNNING"] = f"{folder}/running"  # whatever else runs here
+        with Lab.up(told.out or Path(folder) / "out") as lab:
+            say(f"seed {told.seed}: up")
+            try:
+                chaos(lab, told.minutes * 60, random.Random(told.seed), say)
+            except AssertionError as error:
+                say(f"no agreement: {error}")
+                for switch in SWITCHES:
+                    print(lab.control(switch, "vtysh", "-c", "show running-config"))
+                    print(lab.control(switch, "vtysh", "-c", "show bgp summary"))
+                    print(lab.control(switch, "vtysh", "-c", "show bgp all"))
+                return 1
     return 0
 
 

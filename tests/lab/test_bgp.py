@@ -17,6 +17,7 @@ import pytest
 
 from bench import bgp as bench
 from controller import routes_of
+from controller.routing import STALE_S
 from lab.engines.mininet.frr import as_number, configurations
 from lab.errors import MissingTool
 from lab.machine import tools
@@ -363,6 +364,11 @@ def test_of_a_cables_ends_one_waits_for_the_other(fabric: Fabric) -> None:
         ends = {link.a.interface(link.a_port), link.b.interface(link.b_port)}
         assert len(first & ends) == (1 if link.joins_switches else 0)
     assert waiting(is_first=False) == set()
+
+
+def test_neighbours_keep_routes_no_longer_than_their_own_switch() -> None:
+    told = configurations(FABRIC, FABRIC.node("spine1"), 300)["bgpd.conf"]
+    assert f" bgp graceful-restart restart-time {STALE_S:.0f}\n" in told
 
 
 def test_what_became_of_routes_is_said_in_sentences() -> None:

@@ -7,6 +7,7 @@ One lab for all of it: each test leaves it as it found it. What everybody should
 import random
 import re
 import shutil
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -113,8 +114,23 @@ def test_a_cable_is_drained_by_a_community(lab: Lab) -> None:
     lab.settle()
     lab.kill("leaf1", "bgpd")  # who starts again knows that it is drained
     lab.settle()
+    lab.kill("leaf1", "bgpd")  # who starts just now hears of it none the less
     lab.prompt.ask("undrain leaf1 spine1")
     lab.drained.clear()
+    lab.settle()
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_a_cable_that_is_cut_while_its_far_end_starts_again_is_not_used_for_long(lab: Lab) -> None:
+    """What a neighbour keeps of who restarts it goes by even so; FRR's own time would be 120 s."""
+    lab.kill("spine1", "zebra")
+    time.sleep(0.5)
+    lab.prompt.ask("fail leaf4 spine1")
+    lab.cut.add("leaf4-spine1")
+    lab.settle()
+    lab.prompt.ask("mend leaf4 spine1")
+    lab.cut.clear()
     lab.settle()
 
 

@@ -46,6 +46,7 @@ from topologies.offload import network_of, switch_off_checksum_offload
 LEAST_MTU = 1500  # of cables: IPv6, which neighbours speak, needs 1280
 PUNTS_PER_S = 2000  # of the machine's time, by front port
 _CONVERGE_S = 60.0  # that finding all ways may take, on a machine that is not slow
+_TAKES_S = 10.0  # until FRR that starts again takes commands
 _POLL_S = 0.02
 _TELL_S = 1.0  # until tenants' hosts are told of again
 _QUIET = "echo 1 > /proc/sys/net/ipv6/conf/{}/disable_ipv6"  # says nothing unasked
@@ -364,7 +365,19 @@ class ControlPlane:
                 if names := self._drained_at(switch, links):
                     room.configure(self._configured(switch))
                     told = drainage(self.fabric, self._outside, names, is_drained=is_drained)
-                    room.asked("configure terminal", f"router bgp {as_number(switch)}", *told)
+                    self._tell(
+                        switch, "configure terminal", f"router bgp {as_number(switch)}", *told
+                    )
+                    # FRR 8.4 was seen to leave what it had told before as it was.
+                    self._tell(switch, *(f"clear bgp {name} soft out" for name in names))
+
+    def _tell(self, switch: Node, *commands: str) -> None:
+        """Have FRR carry these out: a bgpd that starts again, once it is there."""
+        deadline = time.monotonic() + _TAKES_S * slowness()
+        while said := self.asked(switch, *commands).strip():
+            if time.monotonic() > deadline:
+                raise RunError(f"FRR of {switch} does not take {commands[-1]!r}: {said}")
+            time.sleep(_POLL_S)
 
     def restart_controller(self) -> None:
         """Let who writes routes into switches end, and another begin, who knows nothing."""

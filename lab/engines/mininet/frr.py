@@ -28,6 +28,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from controller.routing import STALE_S
 from controller.tenants import ROUTED_VNI, tenants_at
 from lab.engines.mininet.outside import Neighbour, maps
 from lab.errors import RunError
@@ -153,7 +154,8 @@ def _bgp(
 ) -> list[str]:
     """Sessions with everyone next to it, for which it waits or not, and what it has to tell them.
 
-    Routes of a neighbour that restarts are kept, as it keeps its own.
+    Routes of a neighbour that restarts are kept as long as it keeps its own, and no longer: FRR 8.4
+    goes by them until then even if their cable is cut meanwhile.
     """
     here = [each for each in outside if each.leaf == switch]
     return [
@@ -166,6 +168,7 @@ def _bgp(
         " no bgp network import-check",
         " bgp bestpath as-path multipath-relax",
         " bgp graceful-restart",
+        f" bgp graceful-restart restart-time {STALE_S:.0f}",
         " bgp graceful-restart preserve-fw-state",
         " neighbor fabric peer-group",
         " neighbor fabric remote-as external",
