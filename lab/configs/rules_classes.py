@@ -205,8 +205,10 @@ def _limit(switch: Switch, profile: Profile) -> int | None:
 def _queue_limit(found: Findings) -> Iterator[Finding]:
     for switch, port in found.ports():
         for priority in found.agreed(switch, port):
-            waits_in = (switch.map_of(port, "tc_to_queue_map") or {}).get(priority, priority)
-            name = port.queues.get(waits_in, "")
+            queue = switch.queue_of(port, priority)
+            if (switch.map_of(port, "tc_to_queue_map") or {}).get(priority, queue) != queue:
+                continue  # `queue-map` tells it
+            name = port.queues.get(queue, "")
             profile = switch.profiles.get(name)
             headroom = switch.headroom(port, switch.group_of(port, priority))
             xoff = xoff_at(switch, port, priority)
