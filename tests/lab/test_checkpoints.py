@@ -161,6 +161,8 @@ def test_who_has_another_key_refuses_it(left: Path, monkeypatch: pytest.MonkeyPa
 def test_what_cannot_have_any_says_so(left: Path) -> None:
     with pytest.raises(LabError, match="cannot keep packets"):
         _begun(left / "out", "measures.pcap=[all]")
+    with pytest.raises(LabError, match="control from a file"):
+        _begun(left / "out", "transport={kind: uet, cc: pcm, pcm: {file: swift.c}}")
     with pytest.raises(LabError, match="for the simulator"):
         check(RunOptions(out=left, engine="mininet", checkpoint_s=60))
 

@@ -40,6 +40,7 @@ from lab.machine.paths import ROOT
 from lab.progress import Stages
 from lab.results.outcome import Look, SwitchCounts
 from lab.results.telemetry import Tally
+from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import captured
 from switch.build import digest, runtime_library
@@ -103,6 +104,12 @@ class Checkpoints:
             raise RunError(
                 "a run that keeps checkpoints cannot keep packets (--pcap, measures.pcap)",
                 "Leave one of them out.",
+            )
+        if algorithm_file(experiment.scenario.transport) is not None:
+            raise RunError(
+                "a run that keeps checkpoints takes no congestion control from a file, whose memory "
+                "is its own",
+                "Leave out --checkpoint, or take a control of the lab's.",
             )
         self._interval_s = options.checkpoint_s
         self._stages = stages
