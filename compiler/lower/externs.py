@@ -444,7 +444,19 @@ class Externs:
     # Functions
 
     def _mark_to_drop(self, expr: c.Call) -> None:
+        """Which port stands for none the switch alone knows. So of a copy of the metadata the
+        packet's own is marked, copied from, and has back what it had."""
+        assert expr.args[0] is not None
+        given = self.expressions.place(expr.args[0])
+        assert isinstance(given, Record)
+        names = "egress_spec", "mcast_grp"
+        places = [given.fields[name] for name in names]
+        own = [ir.FieldRef(given.fields[n].type, "standard_metadata", n) for n in names]
+        had = [] if places == own else [self.expressions.spill(field, expr.span) for field in own]
         self.builder.emit("mark_to_drop", (ir.Name("header", "standard_metadata"),), expr.span)
+        for place, field, before in zip(places, own, had, strict=False):
+            self.expressions.assign(place, field, expr.span)
+            self.expressions.assign(field, before, expr.span)
 
     def _random(self, expr: c.Call) -> None:
         low, high = self.arguments(expr, 1, 2)
