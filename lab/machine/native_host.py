@@ -36,10 +36,11 @@ def nccl_rank_program() -> Path:
 
 def tester_program() -> Path:
     """A port of a traffic generator; captures are written as switches write theirs."""
-    lent = [build.RUNTIME / name for name in ("base.h", "pcap.h", "pcap.c")]
+    lent = [build.RUNTIME / f"{name}.h" for name in ("base", "arena", "pcap")]
     headers = [*sorted((TESTER_SOURCES[-1].parent).glob("*.h")), *lent]
     texts = tuple(path.read_bytes() for path in headers)
-    return _built("tester", (*TESTER_SOURCES, lent[-1]), also=texts)
+    writers = (build.RUNTIME / f"{name}.c" for name in ("arena", "pcap"))
+    return _built("tester", (*TESTER_SOURCES, *writers), also=texts)
 
 
 def stretch_library() -> Path:

@@ -51,7 +51,8 @@ def test_a_queue_that_is_not_as_counted_ends_the_process(
         f"-I{build.RUNTIME}",
         *filter(None, [option]),
     ]
-    made = [*words, str(source), str(build.RUNTIME / "traffic_manager.c"), "-o", str(program)]
+    lent = [str(build.RUNTIME / f"{name}.c") for name in ("traffic_manager", "arena")]
+    made = [*words, str(source), *lent, "-o", str(program)]
     done = subprocess.run(made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True, check=False)

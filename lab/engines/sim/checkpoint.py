@@ -107,8 +107,8 @@ class Checkpoints:
             )
         if algorithm_file(experiment.scenario.transport) is not None:
             raise RunError(
-                "a run that keeps checkpoints takes no congestion control from a file, whose memory "
-                "is its own",
+                "a run that keeps checkpoints takes no congestion control from a file, whose "
+                "memory is its own",
                 "Leave out --checkpoint, or take a control of the lab's.",
             )
         self._interval_s = options.checkpoint_s
