@@ -646,7 +646,8 @@ for name in names:
     program = getattr(importlib.import_module(name), name)
     known = inspect.signature(program).parameters
     program(**{key: value for key, value in brief.items() if key in known})
-    print(name, "ended", flush=True)
+    sys.stdout.write(f"{name} ended\\n")  # at once: ranks share a terminal
+    sys.stdout.flush()
 """
 OSU = {
     2: ("osu_latency", "osu_bw", "osu_bibw", "osu_multi_lat"),
