@@ -58,7 +58,7 @@ def run_with(algorithm: Path, out: Path, scenario: tuple[str, ...] = SMALL, *mor
     [
         ("seed=7", "link.fabric_rate_gbps=50", "loss.rate=0.002"),
         pytest.param((), marks=pytest.mark.slow),
-        pytest.param(("link.rate_gbps=400",), marks=pytest.mark.slow),
+        pytest.param(("link.rate_gbps=400", "traffic.bytes=400KB"), marks=pytest.mark.slow),
     ],
 )
 def test_swift_is_swift(more: tuple[str, ...], tmp_path: Path) -> None:
