@@ -31,18 +31,22 @@ class Tree:
     children: dict[Node, dict[Node, range]]
 
 
-_known: WeakKeyDictionary[Fabric, dict[object, Tree | None]] = WeakKeyDictionary()
+_Cut = tuple[frozenset[str], frozenset[str]]  # dead cables, and drained ones
+# What was asked last of each fabric.
+_known: WeakKeyDictionary[Fabric, tuple[_Cut, dict[Group, Tree | None]]] = WeakKeyDictionary()
 
 
 def tree_of(
     fabric: Fabric, group: Group, dead: Collection[str], drained: Collection[str]
 ) -> Tree | None:
     """A group's tree, over what lives; None if there is none. Each of its switches asks for it."""
-    known = _known.setdefault(fabric, {})
-    case = group, frozenset(dead), frozenset(drained)
-    if case not in known:
-        known[case] = _made(fabric, group, dead, drained)
-    return known[case]
+    cut = frozenset(dead), frozenset(drained)
+    if fabric not in _known or _known[fabric][0] != cut:
+        _known[fabric] = cut, {}
+    trees = _known[fabric][1]
+    if group not in trees:
+        trees[group] = _made(fabric, group, dead, drained)
+    return trees[group]
 
 
 def _made(

@@ -46,10 +46,6 @@ _WALLS = (
     *("-fno-jump-tables", "-fno-optimize-sibling-calls", "-fno-delete-null-pointer-checks"),
     *("-fno-isolate-erroneous-paths-dereference", "-fno-isolate-erroneous-paths-attribute"),
     *("-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fomit-frame-pointer"),
-    *(
-        "-Wvla",
-        "-Walloca",
-    ),
     *("-Werror=vla", "-Werror=alloca", "-Werror=frame-larger-than=16384"),
 )
 _GUARD = (
@@ -507,17 +503,12 @@ def _check_storage(text: str) -> None:
 
 
 class Wildness:
-    """What an algorithm does in this process for which its run has to end."""
+    """What an algorithm does in this process for which its run, which begins, has to end."""
 
-    def __init__(self, file: str | None) -> None:
-        self._file = file or ""
+    def __init__(self, file: str) -> None:
+        self._file = file
         words = ctypes.c_uint64 * 2  # struct pcm_fault
-        self._fault = words()
-        if file is not None:
-            self._fault = words.in_dll(ctypes.CDLL(str(built(file))), "pcm_fault")
-
-    def forget(self) -> None:
-        """A run begins."""
+        self._fault = words.in_dll(ctypes.CDLL(str(built(file))), "pcm_fault")
         self._fault[0] = 0
 
     @property

@@ -173,9 +173,9 @@ static uint32_t with_data(const struct inc_message *message)
 static uint32_t ahead_of(const struct inc_message *message)
 {
     const struct inc_job_config *config = &message->job->config;
-    uint32_t data = with_data(message);
     if (!config->floats || !reduces(message))
         return 0;
+    uint32_t data = with_data(message);
     return data < config->slots ? data : config->slots;
 }
 

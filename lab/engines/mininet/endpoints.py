@@ -15,7 +15,6 @@ from pathlib import Path
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
-from lab.machine.algorithm import ending
 from lab.machine.lookout import how_ended, lookout
 from lab.machine.patience import Patience
 from lab.machine.sched_priority import lend_sched_priority
@@ -301,6 +300,8 @@ class _Course:
                     self.died = died
                     return died
                 if wild := next((p.wild for p in self._hosts.values() if p.wild), None):
+                    from lab.machine.algorithm import ending  # which few runs need
+
                     return ending(algorithm_file(self._experiment.scenario.transport) or "", *wild)
                 if doubt := self._doubt():
                     return doubt

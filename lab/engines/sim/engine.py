@@ -22,7 +22,6 @@ from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.errors import RunError
 from lab.machine import program
-from lab.machine.algorithm import Wildness
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.thrift import without_collections
 from lab.progress import Stage, Stages
@@ -41,6 +40,7 @@ from topologies import Node
 
 if TYPE_CHECKING:
     from lab.engines.sim.gallery import Gallery
+    from lab.machine.algorithm import Wildness
 
 _SLICE_EVENTS = 50_000  # some thirty milliseconds' work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
@@ -235,7 +235,11 @@ class _Course:
         self._simulation = simulation
         self._stage = stage
         self._limit_ns = experiment.scenario.limit_ns
-        self._wildness = Wildness(algorithm_file(experiment.scenario.transport))
+        self._wildness: Wildness | None = None
+        if (file := algorithm_file(experiment.scenario.transport)) is not None:
+            from lab.machine.algorithm import Wildness  # which few runs need
+
+            self._wildness = Wildness(file)
         self._agenda = Agenda(experiment.scenario, experiment.fabric)
         self._helm = experiment.helm()
         self._seen: tuple[int, Gist | None] = 0, None
@@ -259,13 +263,17 @@ class _Course:
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
-        self._wildness.forget()
         ended = self._run()
-        ended = self._wildness.said or ended
+        ended = self._wild or ended
         self.has_stalled = bool(ended or self.looks)
         if ended:
             self._see_waits()
         return ended
+
+    @property
+    def _wild(self) -> str | None:
+        """What an algorithm that somebody brought did for which the run ends."""
+        return self._wildness.said if self._wildness else None
 
     def _see_waits(self) -> None:
         """Keep what waits: of who gives up, or has to, it tells why."""
@@ -276,7 +284,7 @@ class _Course:
         try:
             while self._simulation.open_transfers and now_ns < self._limit_ns:
                 now_ns = self._slice()
-                if self._wildness.said:
+                if self._wild:
                     return None  # it is said in the end
                 is_waiting = self._simulation.open_transfers > 0
                 if is_waiting and self._simulation.is_quiet and not self._agenda:
