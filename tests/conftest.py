@@ -75,9 +75,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if collection_path.suffix != ".py" or " or " in config.option.markexpr:
         return None
     text = collection_path.read_text()
-    lacks = any(kind in KINDS and f"mark.{kind}" not in text for kind in wanted)
+    lacks = any(kind in KINDS and not _has(kind, text) for kind in wanted)
     unwanted = (each.removeprefix("not ") for each in wanted if each.startswith("not "))
     return lacks or any(f"\npytestmark = pytest.mark.{kind}\n" in text for kind in unwanted) or None
+
+
+def _has(kind: str, text: str) -> bool:
+    return f"mark.{kind}" in text or (kind == "slow" and "mark.by_day" in text)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -102,7 +106,9 @@ def pytest_report_header() -> str | None:
     return depth.header()
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest itself chooses by marks after it
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    depth.leave_to_night(items)
     depth.leave_out(config, items)
     if config.getoption("--quick"):
         costs.leave_out(config, items)

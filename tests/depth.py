@@ -1,4 +1,6 @@
-"""How deep sweeps go: as deep as the processor is quick.
+"""How deep sweeps go: a sample by day, all of it by night, and as deep as the processor is quick.
+
+`@pytest.mark.by_day(5)` leaves five of a test's cases to the default run; the others are `slow`.
 
 Where a processor takes thirty times as long for ordinary work, as one that is interpreted does, the
 default run would take hours, most of them for the hundredth seed of something. There a test that is
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -53,6 +55,7 @@ class Case(NamedTuple):
     function: str
     params: dict[str, Any]
     asks_reference: bool = False
+    by_day: int | None = None  # so many of the sweep that it is one of
 
     @property
     def sweep(self) -> str | None:
@@ -60,35 +63,55 @@ class Case(NamedTuple):
         if "seed" in self.params:
             others = sorted((name, repr(v)) for name, v in self.params.items() if name != "seed")
             return repr((self.function, others))
-        return self.function if self.asks_reference else None
+        return self.function if self.asks_reference or self.by_day else None
 
 
-def chosen(cases: Sequence[Case]) -> Iterator[bool]:
-    """Whether each is kept."""
+def chosen(
+    cases: Sequence[Case], count_of: Callable[[Case, int], int] = lambda _, size: of(size)
+) -> Iterator[bool]:
+    """Whether each is kept; `count_of`: how many of a sweep that has so many."""
     sweeps = [case.sweep for case in cases]
     sizes, seen = Counter(sweeps), Counter[str | None]()
     for case, sweep in zip(cases, sweeps, strict=True):
         size, number = sizes[sweep], seen[sweep]
         seen[sweep] += 1
+        count = count_of(case, size)
         # Seeds from the first on; programs, which are in some order, from everywhere.
-        place = number if "seed" in case.params else number * of(size) % size
-        yield sweep is None or place < of(size)
+        place = number if "seed" in case.params else number * count % size
+        yield sweep is None or place < count
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep as much of each sweep as is to be run."""
     if times_fewer() == 1:
         return
-    cases = [
-        Case(function_of(item), _params(item), item.get_closest_marker("reference") is not None)
-        for item in items
-    ]
+    cases = [_case(item)._replace(by_day=None) for item in items]
     kept: list[pytest.Item] = []
     rest: list[pytest.Item] = []
     for item, keep in zip(items, chosen(cases), strict=True):
         (kept if keep else rest).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=rest)
+
+
+def leave_to_night(items: list[pytest.Item]) -> None:
+    """Mark as slow what is more than a day's."""
+    ours = [i for i in items if i.get_closest_marker("by_day") and not i.get_closest_marker("slow")]
+    cases = [_case(item) for item in ours]
+    kept = chosen(cases, lambda case, size: min(case.by_day or size, size))
+    for item, keep in zip(ours, kept, strict=True):
+        if not keep:
+            item.add_marker(pytest.mark.slow)
+
+
+def _case(item: pytest.Item) -> Case:
+    marker = item.get_closest_marker("by_day")
+    return Case(
+        function_of(item),
+        _params(item),
+        item.get_closest_marker("reference") is not None,
+        marker.args[0] if marker else None,
+    )
 
 
 def _params(item: pytest.Item) -> dict[str, Any]:

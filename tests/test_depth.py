@@ -37,10 +37,10 @@ def test_of_each_sweep_the_first_seeds_are_kept(monkeypatch: pytest.MonkeyPatch)
     tests += [depth.Case("c", {"policy": number}) for number in range(40)] + [depth.Case("d", {})]
     kept = [test for test, keep in zip(tests, depth.chosen(tests), strict=True) if keep]
     assert [test for test in kept if test.function in "cd"] == tests[160:]
-    assert {(name, params["policy"]) for name, params, _ in kept if name in "ab"} == {
+    assert {(name, params["policy"]) for name, params, *_ in kept if name in "ab"} == {
         (name, policy) for name in "ab" for policy in ("ecmp", "spray")
     }
-    assert [p["seed"] for n, p, _ in kept if n == "a" and p["policy"] == "spray"] == [0, 1, 2, 3]
+    assert [p["seed"] for n, p, *_ in kept if n == "a" and p["policy"] == "spray"] == [0, 1, 2, 3]
     monkeypatch.setenv("CLOSLAB_TESTS_FEWER", "1")
     assert all(depth.chosen(tests))
 
@@ -57,3 +57,21 @@ def test_of_what_asks_the_reference_some_from_everywhere_are_kept(
     assert kept[0] == 0
     steps = {after - before for before, after in pairwise([*kept, count])}
     assert max(steps) - min(steps) <= 1
+
+
+def test_by_day_there_are_so_many_of_each_sweep() -> None:
+    """Seeds from the first on, for all else that a test is run for; other cases from everywhere."""
+    tests = [depth.Case("a", {"seed": n, "x": x}, by_day=2) for x in "uv" for n in range(5)]
+    tests += [depth.Case("b", {"path": n}, by_day=3) for n in range(9)]
+    tests += [depth.Case("c", {"path": n}, by_day=3) for n in range(2)]
+    few = depth.chosen(tests, lambda case, size: min(case.by_day or size, size))
+    kept = [
+        (test.function, *test.params.values())
+        for test, keep in zip(tests, few, strict=True)
+        if keep
+    ]
+    assert kept == [
+        *(("a", seed, x) for x in "uv" for seed in (0, 1)),
+        *(("b", path) for path in (0, 3, 6)),
+        *(("c", path) for path in (0, 1)),
+    ]

@@ -58,6 +58,7 @@ def test_the_lecture_is_made() -> None:
     assert page.count('<div class="moments"') == TEXT.count("\nfabric\n```") >= 2
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_fabric_on_a_slide_is_moved_through(tmp_path: Path) -> None:
     """By keys too, which lead through the slides otherwise."""

@@ -68,9 +68,9 @@ def command(
     raise typer.Exit(_all(pytest, kind, together))
 
 
-def _at_once() -> list[str]:
-    """On all processors."""
-    return ["-n", str(processors()), "--dist", "worksteal"]
+def _at_once(more: int = 0) -> list[str]:
+    """On all processors; more at once where tests wait, too, for programs that they start."""
+    return ["-n", str(processors() + more), "--dist", "worksteal"]
 
 
 def _all(pytest: list[str], kind: str, together: list[str]) -> int:
@@ -81,7 +81,7 @@ def _all(pytest: list[str], kind: str, together: list[str]) -> int:
     come afterwards: to make one takes locks of the kernel's, for which whoever is in a hurry would
     have to wait.
     """
-    computes = [*pytest, f"{kind} and not clock and not mininet", *together]
+    computes = [*pytest, f"{kind} and not clock and not mininet", *_at_once(1)]
     judged = [*pytest, f"{kind} and clock"]
     networks = [*pytest, f"{kind} and mininet and not clock", *together]
     return _twice([computes], [judged, networks])

@@ -257,6 +257,7 @@ def structs_of_stacks(n: int) -> str:
     )
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -309,6 +310,7 @@ DEEP = {
 }
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("name", DEEP)
 def test_nesting(tmp_path: Path, name: str) -> None:
     """Twenty thousand levels: one message, on the line where they are."""
@@ -320,6 +322,7 @@ def test_nesting(tmp_path: Path, name: str) -> None:
     assert "hdr.data." in error.position.line_text or name == "blocks"
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("n", [100, 247, MAX_CHAIN])
 @pytest.mark.parametrize("name", ["terms", "else ifs", "choices"])
 def test_long_is_not_deep(tmp_path: Path, name: str, n: int) -> None:
@@ -402,6 +405,7 @@ MANY = {
 }  # fmt: skip
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", MANY)
 def test_many_take_as_much_longer_as_there_are_more(tmp_path: Path, name: str) -> None:
     took = []

@@ -14,6 +14,7 @@ RULES = rules()
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 
 
+@pytest.mark.by_day(40)
 @every_rule
 def test_rule(rule: Rule, tmp_path: Path) -> None:
     assert {bool(program.codes) for program in rule.programs} == {True, False}

@@ -69,6 +69,7 @@ def test_hostile_python_gets_a_grade(name: str, tmp_path: Path) -> None:
     ElementTree.fromstring(FORMATS["junit"](found))
 
 
+@pytest.mark.slow
 def test_a_slow_processor_is_given_as_much_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def told(found: list[Judged]) -> list[str]:
     return [f"{v.what}\n{v.where}" for v in found if v.state is State.WRONG]
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_the_solution_passes(lesson: Lesson) -> None:
     found = judged(lesson, lesson.folder / "solution")
@@ -63,6 +64,7 @@ def test_the_solution_passes(lesson: Lesson) -> None:
     assert len(found) >= 3
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_the_skeleton_fails_and_hears_what_is_missing(lesson: Lesson) -> None:
     """Every step of it is named, and none of its points is given away."""
@@ -87,6 +89,7 @@ def _step(what: str) -> int | None:
 QUICK = {m.lesson: m for m in reversed(MISTAKES) if m.lesson.number in (1, 5, 10, 13)}.values()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "mistake",
     [pytest.param(m, id=str(m), marks=[] if m in QUICK else [pytest.mark.slow]) for m in MISTAKES],

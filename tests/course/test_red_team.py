@@ -309,6 +309,7 @@ def graded_without(*calls: int, words: tuple[str, ...]) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "missing", [(_UNSHARE,), pytest.param((_LANDLOCK,), marks=pytest.mark.slow)], ids=str
 )
@@ -350,6 +351,7 @@ def test_nothing_outlives_who_asked(how: signal.Signals, tmp_path: Path) -> None
     assert has_begun
 
 
+@pytest.mark.slow
 def test_without_any_nothing_is_judged_unless_it_is_trusted(tmp_path: Path) -> None:
     folder = hostile(tmp_path, "")
     missing = (_UNSHARE, _LANDLOCK)

@@ -230,6 +230,7 @@ def test_what_the_compiler_does_not_see_is_told_and_not_left_behind(client: Clie
     assert place(text, "more[0].|kind") in changed  # as it is with OTHER defined
 
 
+@pytest.mark.slow
 def test_columns_are_the_editors(folder: Path) -> None:
     """UTF-16 unless they agree on another: a sign beyond the first plane is two of those."""
     text = MAIN.replace("seen.write(0, count);", "/* \U0001f600é */ seen.write(0, count);")
@@ -273,6 +274,7 @@ def test_five_hundred_hostile_messages_do_nothing(folder: Path, tmp_path: Path) 
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("how", ["leaves", "exits unasked"])
 def test_a_client_that_goes_ends_the_server(how: str, folder: Path) -> None:
     client = Client(folder)

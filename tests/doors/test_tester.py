@@ -53,6 +53,7 @@ def wire() -> Iterator[Server]:
         assert "Traceback" not in up.told()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_frames_are_what_was_drawn(wire: Server, seed: int) -> None:
     """Each field of each frame, by scapy's account; checksums as scapy computes them."""
@@ -361,6 +362,7 @@ def test_flows_that_nobody_asks_about_end() -> None:
         assert flows(api)["f"].transmit == "stopped"
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_the_command_is_told() -> None:
     for words, said in (
         ((), "either a scenario's hosts or the ends of a cable"),

@@ -61,10 +61,8 @@ def choices(switch: Switch, count: int, sizes: list[int]) -> list[tuple[int, int
     return [sent[n] for n in range(count)]
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(1), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))],
-)
+@pytest.mark.by_day(1)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("ways", [2, 7, 16, 17, 64])
 def test_adaptive_takes_a_shortest_queue(ways: int, seed: int) -> None:
     switch, ports = leaf(Policy.ADAPTIVE, ways, seed + 1)

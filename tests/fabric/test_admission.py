@@ -145,6 +145,7 @@ def test_the_first_rule_that_matches_decides() -> None:
     assert bed.drops() == {"denied": 10}
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("received", [True, False])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 1.0])
 def test_the_share_asked_for_is_lost(share: float, received: bool) -> None:

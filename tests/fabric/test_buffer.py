@@ -212,10 +212,9 @@ def check(bed: Testbed, model: Model) -> None:
         assert {at: n for at, n in enumerate(leaf.counters(name)) if n} == told(counts)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 12))],
-)
+@pytest.mark.by_day(2)
+@pytest.mark.by_day(6)
+@pytest.mark.parametrize("seed", range(12))
 def test_the_account_is_the_models(seed: int) -> None:
     rng = random.Random(seed)
     bed = Testbed.build(FABRIC, any_settings(rng), seed)

@@ -220,6 +220,7 @@ def queue_of(settings: Settings, frame: bytes) -> int:
     return found
 
 
+@pytest.mark.by_day(16)
 @pytest.mark.parametrize("dscp", [0, 16, 26, 46, 63])
 @pytest.mark.parametrize("pcp", [None, 0, 2, 5, 7])
 @pytest.mark.parametrize("trusts", [False, True])

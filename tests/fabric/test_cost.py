@@ -99,6 +99,7 @@ def least(costs: Iterable[float], enough: float = 0) -> float:
     return best
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_packet_costs_no_more_than_it_may(name: str, tmp_path: Path) -> None:
     # Short ones, so that some fall between what else the machine does.

@@ -203,9 +203,8 @@ def drawn(draw: random.Random) -> Fabric:
     )
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 200))]
-)
+@pytest.mark.by_day(10)
+@pytest.mark.parametrize("seed", range(200))
 def test_a_tag_tells_what_the_worst_hop_has_to_say(seed: int) -> None:
     draw = random.Random(seed)
     bed = Testbed.build(drawn(draw), SPEAKING, seed + 1)

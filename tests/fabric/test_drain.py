@@ -52,6 +52,7 @@ MAKERS = [
 ]
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize(("make", "seed"), MAKERS)
 def test_every_word_may_be_the_last_that_a_packet_meets(
     make: Callable[[random.Random], Fabric], seed: int

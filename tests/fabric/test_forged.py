@@ -224,10 +224,8 @@ class Said:
         return "passes"
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6))],
-)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("seed", range(6))
 def test_who_may_say_what(seed: int) -> None:
     draw = random.Random(seed)
     denied = draw.choice((80, UDP_ROCE, UDP_INT))

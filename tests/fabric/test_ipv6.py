@@ -148,10 +148,8 @@ def _reports(bed: Testbed, name: str) -> Iterator[tuple[Any, ...]]:
             yield (report.sequence, report.drop_reason, report.hops, ports, report.mtu_exceeded)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))],
-)
+@pytest.mark.by_day(4)
+@pytest.mark.parametrize("seed", range(12))
 def test_ipv6_meets_what_ipv4_meets(seed: int) -> None:
     world = World.drawn(seed)
     of_ipv4, of_ipv6 = world.lived(4), world.lived(6)

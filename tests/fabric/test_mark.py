@@ -53,6 +53,7 @@ def worst_deviation(kmin: int, kmax: int, pmax: float) -> float:
     return worst
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("kmin", "kmax", "pmax"), CURVES)
 def test_the_share_follows_the_curve_within_two_percent(kmin: int, kmax: int, pmax: float) -> None:
     assert worst_deviation(kmin, kmax, pmax) < 0.02

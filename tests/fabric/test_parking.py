@@ -52,6 +52,7 @@ def build(fabric: Fabric | None = None, **changes: object) -> Testbed:
     return Testbed.build(fabric or leaf_spine(4, 2, 2), own, make_switch=PacedSwitch.make)
 
 
+@pytest.mark.slow
 def test_incast_loses_nothing_and_keeps_the_receiver_busy() -> None:
     bed = build()
     incast(bed, 400_000)

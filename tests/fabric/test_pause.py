@@ -134,6 +134,7 @@ def test_headroom_is_enough_and_one_frame_less_is_not(link: LinkSpec) -> None:
     assert worst_overrun(computed_headroom(link) - FRAME, link) == 1
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("gbps", [25, 50, 100, 200, 400, 800])
 def test_headroom_is_exact_at_any_speed_length_and_frame(gbps: int) -> None:
     draw = random.Random(gbps)
@@ -263,6 +264,7 @@ def exact(host: int, fabric: int, seed: int) -> None:
         assert max(lost(pair, frame, phase) for phase in phases) == 1, (pair, lost)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("host", "fabric"), [(25, 800), (400, 100)])
 def test_headroom_is_exact_between_two_speeds(host: int, fabric: int) -> None:
     exact(host, fabric, seed=host + fabric)
@@ -373,6 +375,7 @@ def test_a_pause_is_renewed_along_a_chain_in_which_nothing_moves() -> None:
     bed.check_accounts()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_pause_is_renewed_by_the_clock_whatever_leaves(seed: int) -> None:
     """Packets leave by lot, often or for a while not at all, and never enough for an XON."""

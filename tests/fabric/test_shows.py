@@ -21,6 +21,7 @@ def names(place: Place) -> list[str]:
     return [name for name in SHOWN_AT[place] if name not in ELSEWHERE[place]]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "name",
     [

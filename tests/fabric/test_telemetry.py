@@ -258,10 +258,8 @@ def test_a_hop_adds_nothing_when_the_hops_are_used_up_or_the_length_is_not_its_o
     assert right[7] == 4  # hops left
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 24))],
-)
+@pytest.mark.by_day(8)
+@pytest.mark.parametrize("seed", range(24))
 def test_hops_without_room_add_nothing_and_say_so(seed: int) -> None:
     """Packets of sizes around the MTU over four hops and a sink, held against counting bytes."""
     draw = random.Random(seed)

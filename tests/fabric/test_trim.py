@@ -44,10 +44,8 @@ def cuts(bed: Testbed, switch: str) -> dict[tuple[int, int], int]:
     return {place: count for place, count in found.items() if count}
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 12))],
-)
+@pytest.mark.by_day(6)
+@pytest.mark.parametrize("seed", range(12))
 def test_as_much_is_cut_as_finds_no_room_and_has_room_as_headers(seed: int) -> None:
     """A burst into one port: the queue fills to its threshold, what cut packets have fills next."""
     rng = random.Random(seed)
@@ -74,10 +72,8 @@ def test_as_much_is_cut_as_finds_no_room_and_has_room_as_headers(seed: int) -> N
     bed.check_accounts()
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 10))],
-)
+@pytest.mark.by_day(5)
+@pytest.mark.parametrize("seed", range(10))
 def test_every_packet_arrives_whole_or_as_headers_or_is_counted(seed: int) -> None:
     """Anything on board, any way, any memory: what arrives is to the byte what it should be."""
     rng = random.Random(seed)

@@ -267,6 +267,7 @@ def drawn(rng: random.Random) -> tuple[int, tuple[int, ...], int]:
     return words() ^ block, segments, left
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", ["leaf1", "spine1"])
 @pytest.mark.parametrize("seed", range(3))
 def test_any_list_goes_where_the_standard_says(name: str, seed: int) -> None:

@@ -131,10 +131,8 @@ def test_a_flow_keeps_its_way_and_flows_spread() -> None:
     assert arrived(bed) == {"h3": 2000}
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6))],
-)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("seed", range(6))
 def test_nobody_is_reached_but_by_his_tenant(seed: int) -> None:
     """Any tenants, any addresses and MACs that a host may ask for: a model of who gets what."""
     draw = random.Random(seed)
@@ -390,6 +388,7 @@ def test_without_tenants_switches_are_told_nothing_of_them() -> None:
 # --- the kernel -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_kernel_and_tshark_agree() -> None:
     """The kernel's vxlan device reads ours, ours its, and tshark both."""
     cases = told_alone("tests.fabric.kernel_vxlan")

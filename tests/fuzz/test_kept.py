@@ -17,6 +17,7 @@ def _without_scapys_warnings() -> None:
     logging.getLogger("scapy.runtime").setLevel(logging.CRITICAL)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_in_words_or_reported() -> None:
     ends = fuzz(60, seed=1, most=90)
     assert min(ends["refused"], ends["reported"], ends["shown"]) > 3, ends

@@ -43,10 +43,8 @@ def passes(rules: list[dict[str, Any]], addresses: dict[str, str]) -> Callable[[
     return judged
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6))],
-)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("seed", range(6))
 def test_who_may_speak_to_whom_is_as_the_first_rule_says(seed: int, tmp_path: Path) -> None:
     """What has arrived has, though no answer to it may be let back."""
     rng = random.Random(seed)

@@ -93,10 +93,8 @@ def one_by_one_ns(experiment: Experiment, number: int = 0) -> float:
     return float(min(times))
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 12))],
-)
+@pytest.mark.by_day(6)
+@pytest.mark.parametrize("seed", range(12))
 def test_a_lone_message_takes_as_long_as_said(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     changes = changes_of(rng)

@@ -349,6 +349,7 @@ def labs(own_cache: Path) -> list[int]:
     return [json.loads(path.read_text())["pid"] for path in own_cache.glob("*/capsule.json")]
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_an_emulated_run_ends_when_it_is_told(own_cache: Path) -> None:
     enough, heads = threading.Event(), []

@@ -11,6 +11,7 @@ from views.report.sweep import read_sweep
 BUSBW = "collective.busbw_gbps"
 
 
+@pytest.mark.slow
 def test_the_order_of_the_schools(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

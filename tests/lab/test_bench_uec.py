@@ -41,6 +41,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     return found
 
 
+@pytest.mark.slow
 def test_rows_are_chosen_by_name_and_the_large_ones_only_if_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def eventually(what: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_switches_hear_their_neighbours_and_nobody_else_from_outside(lab: Prompt) -> None:
     """BGP and BFD, in the rooms of switches; all else listens on loopback."""

@@ -71,6 +71,7 @@ def programs(tmp_path: Path, bare_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return folder
 
 
+@pytest.mark.slow
 def test_a_bmv2_that_ends_is_named_with_its_last_words(programs: Path, tmp_path: Path) -> None:
     for name in (tools.BMV2, tools.BMV2_CLI):
         stand_in(programs / name, "echo 'no such interface: leaf1-eth1'; exit 3")

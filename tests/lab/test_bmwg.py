@@ -225,6 +225,7 @@ def test_no_collective_is_left_without_a_run() -> None:
         assert traffic["repeat"] >= 2 and sent <= bench.extent.most_bytes
 
 
+@pytest.mark.slow
 def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
     small = ("--set", "topology.leaves=2", "--set", "topology.hosts_per_leaf=2", "--trials", "1")
     out = tmp_path / "one"

@@ -67,6 +67,7 @@ def test_its_loopback_works() -> None:
     assert "connected" in out, err
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("body", "code"), [("return 7", 7), ("raise KeyboardInterrupt", 130)])
 def test_the_exit_code_comes_through(body: str, code: int) -> None:
     done = start(body)
@@ -77,6 +78,7 @@ def test_the_exit_code_comes_through(body: str, code: int) -> None:
 DIES = "import threading; threading.Thread(target=[].pop, name='carriers').start(); "
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "body",
     [
@@ -151,6 +153,7 @@ def test_one_that_is_stopped_before_it_is_known_is_waited_for_too() -> None:
     assert capsule.wait(LONG_S) == 5
 
 
+@pytest.mark.slow
 def test_one_that_was_told_to_end_and_does_not_is_ended_and_says_where_it_was() -> None:
     capsule = start(
         "from lab.engines.mininet import capsule; capsule._ENDS_WITHIN_S = 0.2\n"

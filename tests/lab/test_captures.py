@@ -62,6 +62,7 @@ def test_tshark_reads_parts_and_results(tmp_path: Path) -> None:
             assert numbers == [times * each % 2**32 for each in first]
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 @pytest.mark.parametrize("wide", [False, True])
 def test_tshark_and_scapy_read_the_same_of_csig(tmp_path: Path, wide: bool) -> None:

@@ -75,6 +75,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", words], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_run_writes_to_its_folder_and_not_where_links_lead(tmp_path: Path) -> None:
     """Whoever planted them there, for whatever is written."""
     precious, out = tmp_path / "precious", tmp_path / "out"

@@ -25,6 +25,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> KeptRun:
     return read_run(simulate("pfc-storm", out=tmp_path_factory.mktemp("storm")).out)
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("scenario", "changes"),
     [
@@ -97,6 +98,7 @@ def test_a_phase_ends_with_its_last_message(tmp_path: Path) -> None:
         assert any(said.startswith(whose) for whose in own[max(own)]), said
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_of_any_run_each_slow_message_is_told(seed: int, tmp_path: Path) -> None:
     """The slowest first, by times of their own; what stood still did so within the message's time,
@@ -129,6 +131,7 @@ def test_of_any_run_each_slow_message_is_told(seed: int, tmp_path: Path) -> None
             spent = each.stood_ns
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_finger_follows_it(storm: KeptRun) -> None:
     page = write_report(storm.folder)

@@ -334,6 +334,7 @@ def test_all_verdicts_and_the_same_numbers_every_time(tmp_path: Path) -> None:
     assert found == {key: verdict.value for key, verdict in VERDICTS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.clock
 def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path) -> None:
     """All processes of the terminal get it; none goes on, and none tells a traceback."""
@@ -361,6 +362,7 @@ def test_an_interrupt_ends_the_runs_at_once_and_says_what_is_kept(tmp_path: Path
     assert living == []
 
 
+@pytest.mark.slow
 def test_workers_end_with_who_was_killed(tmp_path: Path) -> None:
     trial = subprocess.Popen(
         [*CLOSLAB, "claims", "loss-5", "--processes", "2", "--out", str(tmp_path)],

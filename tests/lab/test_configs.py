@@ -41,15 +41,16 @@ _ADVICE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(40), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 100))]
-)
+@pytest.mark.by_day(14)
+@pytest.mark.by_day(40)
+@pytest.mark.parametrize("seed", range(100))
 def test_a_sound_fabric_is_sound_and_a_fault_is_found_alone(seed: int, tmp_path: Path) -> None:
     assert complaint(seed, None, tmp_path) == ""
     fault = list(FAULTS)[seed % len(FAULTS)]
     assert complaint(seed, fault, tmp_path) == "", fault
 
 
+@pytest.mark.by_day(16)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_a_run_can_show_is_shown_and_gone_when_cured(fault: str, tmp_path: Path) -> None:
     drawn, rule, _ = faulty(7, fault)
@@ -119,6 +120,7 @@ def test_what_is_for_folders_is_refused_of_scenarios() -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("seed", range(0, 53, 4))
 def test_any_fabric_with_one_fault_is_told_that_alone(seed: int, tmp_path: Path) -> None:
     """`python -m tests.lab.any_fault` has as many as one likes, of every kind, with runs."""
@@ -338,9 +340,9 @@ def test_what_is_no_configuration_is_refused(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60, 150))]
-)
+@pytest.mark.by_day(20)
+@pytest.mark.by_day(60)
+@pytest.mark.parametrize("seed", range(150))
 def test_damage_ends_in_a_message_or_in_findings(seed: int, tmp_path: Path) -> None:
     rng, drawn = Random(seed), sound(seed)
     for _ in range(rng.randint(1, 3)):

@@ -19,9 +19,8 @@ def uplink_shares(policy: str, changes: list[str], spines: int, out: Path) -> li
     return [sent[f"leaf1>spine{spine}"] / sum(sent.values()) for spine in range(1, spines + 1)]
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 40))]
-)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("seed", range(40))
 def test_a_remotely_slow_way_is_used_less_in_weighted_groups(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     spines = draw.choice((2, 3, 4, 6))

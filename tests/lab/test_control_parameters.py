@@ -58,6 +58,7 @@ def test_every_parameter_is_here_and_has_the_value_it_has_without_it(
     assert times_of(cc, tmp_path, *usual) == plain[cc]
 
 
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize(("cc", "name", "value"), CASES)
 def test_a_parameter_acts(
     cc: str, name: str, value: float, plain: dict[str, list[str]], tmp_path: Path

@@ -31,6 +31,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 LONGEST_NS = 0xFFFF * 512 * 100  # 65,535 quanta at 10 Mb/s
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", range(2))
 @asynchronous
 async def test_a_pause_counts_as_far_as_it_has_come(program: tuple[Path, Path], seed: int) -> None:

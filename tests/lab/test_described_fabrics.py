@@ -141,6 +141,7 @@ def test_what_is_said_is_read(form: str, seed: int, tmp_path: Path) -> None:
         assert word in told
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_damage_ends_in_a_fabric_or_a_message(form: str, tmp_path: Path) -> None:
     strange = ("\x1b[2J", "null", "[]", "{}", "-1", "&a [*a]", "!!python/name:os.system", "a" * 400,

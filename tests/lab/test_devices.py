@@ -171,6 +171,7 @@ def test_failures_that_close_circles_are_found_by_trying_all_as_well() -> None:
         assert bool(look(net).deadlocks) == tried, (leaves, spines)
 
 
+@pytest.mark.by_day(14)
 @pytest.mark.parametrize("seed", range(40))
 def test_damage_ends_in_a_message_or_in_findings(seed: int, tmp_path: Path) -> None:
     assert outcome(1000 + seed, tmp_path) in ("refused", "found", "nothing found")

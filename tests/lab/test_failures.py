@@ -165,6 +165,7 @@ def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
     _kept(tmp_path, run, 130, "Not whole: interrupted", f"until then is kept in {tmp_path}/")
 
 
+@pytest.mark.slow
 @pytest.mark.clock
 @pytest.mark.parametrize(
     ("words", "told"),

@@ -238,6 +238,7 @@ def test_a_slow_link_takes_as_long_as_its_rate_says(tmp_path: Any, link: str) ->
     assert took["other way"] == pytest.approx(whole, rel=0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.clock
 @pytest.mark.parametrize(

@@ -151,6 +151,7 @@ def brought_and_run(kind: str, seed: int, folder: Path) -> bool:
     return True
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_what_is_brought_runs(kind: str, tmp_path: Path) -> None:
     assert brought_and_run(kind, 1, tmp_path / "1") or brought_and_run(kind, 2, tmp_path / "2")

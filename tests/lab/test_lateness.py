@@ -190,6 +190,7 @@ def test_where_nothing_moves_it_is_told_once_what_may_be_waited_for(
     assert "time-out, 4.19 ms of the fabric's time and 4.19 s here" in said
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_switches_that_seldom_get_their_turn_falsify_a_run(tmp_path: Path) -> None:
     """The process that hosts them stands still most of the time; the hosts do not."""

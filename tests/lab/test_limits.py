@@ -69,6 +69,7 @@ def made(changes: Sequence[str]) -> Experiment:
     return Experiment.of(catalogue.load("incast", (ROOM, PERMUTATION, *changes)))
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("what", LIMITS)
 def test_what_is_at_most(what: str) -> None:
     figure, reached, beyond, said = LIMITS[what]

@@ -353,6 +353,7 @@ def test_a_lab_on_mininet_is_watched_from_outside(
     assert [hand.what for hand in result.by_hand or ()] == ["fail leaf4-spine1"]
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.clock
 def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) -> None:

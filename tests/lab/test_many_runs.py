@@ -51,6 +51,7 @@ def check(before: Belongings, after: Belongings) -> None:
     assert after.objects - before.objects < MOST_GROWTH_OBJECTS
 
 
+@pytest.mark.slow
 def test_forty_runs_leave_nothing() -> None:
     check(*many(40))
 

@@ -182,6 +182,7 @@ def test_an_answer_is_a_scenario_and_a_patch_of_a_switch(tmp_path: Path) -> None
     assert (switch.default_th, len(wred["AZURE_LOSSLESS"])) == (-1, 10)
 
 
+@pytest.mark.slow
 def test_a_search_from_the_command_line(tmp_path: Path) -> None:
     words = (
         "optimise", "incast", "--set", "transport.cc=dcqcn", "--set", "traffic.bytes=100KB",

@@ -113,6 +113,7 @@ def _box(shape: Shape) -> tuple[float, float, float, float] | None:
     return x, y, x + wide, y + high
 
 
+@pytest.mark.slow
 def test_every_pair_of_colours_that_a_picture_uses_is_one_of_those(
     runs: dict[str, KeptRun],
 ) -> None:
@@ -182,6 +183,7 @@ def _stood(run: KeptRun, link: str, at_ns: int) -> bool:
     return max((n.paused_ns for n in notes if n.time_ns <= at_ns + 3_000), default=0) > before
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["victim", "deadlock", "cut"])
 def test_what_held_a_pause_on_is_who_stood_still_beside_it(
     runs: dict[str, KeptRun], name: str

@@ -41,6 +41,7 @@ def _lasted_ns(run: KeptRun, what: str = "") -> int:
     return max(ends) - min(begin for begin in begins if begin is not None)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(each, marks=[pytest.mark.slow] * (each in LARGE)) for each in LEFT_OUT],

@@ -251,6 +251,7 @@ def test_options_that_do_not_go_together_are_told() -> None:
         assert done.returncode == 1 and said in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 @pytest.mark.ordinary
 def test_a_program_goes_on_when_an_uplink_fails_and_loses_nothing_to_full_queues() -> None:

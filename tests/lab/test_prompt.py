@@ -140,6 +140,7 @@ def test_words_that_wait_in_a_pipe_are_no_input_of_a_nodes_command(lab: Prompt) 
     assert [each.strip() for each in said.split(Prompt.PROMPT.decode())] == ["first", "second"]
 
 
+@pytest.mark.slow
 def test_a_second_terminal_can_step_inside(lab: Prompt) -> None:
     assert "10.0.1.1" in closlab("enter", "h1", "ip", "-brief", "address").stdout
     assert "leaf1-eth1" in closlab("enter", "leaf1", "ip", "-brief", "link").stdout
@@ -166,6 +167,7 @@ def test_p4runtime_shell_reads_the_routes(lab: Prompt) -> None:
     assert sorted(int(length) for _, length in prefixes) == [24, 24, 24, 32, 32]
 
 
+@pytest.mark.slow
 def test_it_tells_what_switches_were_told_and_what_they_hold(lab: Prompt) -> None:
     tables, routes, queues, nobody, pause, before, traffic, after, counters, spine, stood = lab.ask(
         *("tables leaf1", "tables leaf1 ipv4_routes", "queues", "pause", "pause h1"),
@@ -245,6 +247,7 @@ def test_following_packets_leaves_the_scenarios_own_telemetry_alone(
     assert int(told) >= 7 * 20_000 // 4096
 
 
+@pytest.mark.slow
 def test_it_follows_packets_and_leads_them_elsewhere(lab: Prompt) -> None:
     words = ("int h1 h8", "lb spray", "fail leaf1 spine2", "int h1 h8", "mend leaf1 spine2")
     both, policy, failed, one, mended, *complaints = lab.ask(*words, *WRONG)
@@ -285,6 +288,7 @@ def test_iperf_ends_and_tells_a_rate(lab: Prompt) -> None:
     assert re.search(r"1\.\d+ Mbits/sec", udp)
 
 
+@pytest.mark.slow
 def test_a_second_terminal_records_a_link(lab: Prompt, tmp_path: Path) -> None:
     file = tmp_path / "link.pcap"
     recorder = subprocess.Popen(

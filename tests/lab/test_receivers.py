@@ -36,10 +36,8 @@ def run(seed: int, out: Path, *more: str) -> tuple[dict[str, float], Run]:
     return given, simulate("incast", *changes, *more, out=out)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6))],
-)
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("seed", range(6))
 def test_the_job_takes_as_long_as_the_host_and_nothing_is_lost(seed: int, tmp_path: Path) -> None:
     given, found = run(seed, tmp_path)
     result = found.result

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.lab.browser import browser, needs_chromium
 from tests.lab.conftest import closlab
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_replay_is_one_file(tmp_path: Path) -> None:
     run, page = tmp_path / "run", tmp_path / "replay.html"

@@ -17,6 +17,7 @@ from params.schedule import Schedule
 from tests.fabric.runs import CAPTURED, Place, Runner
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize(
     "topology",
     [

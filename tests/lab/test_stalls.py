@@ -106,6 +106,7 @@ def of(run: Run) -> tuple[Stall, ...]:
     return found
 
 
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_each_verdict_has_its_scenario(name: str, tmp_path: Path) -> None:
     verdict, changes, why = SCENARIOS[name]

@@ -32,6 +32,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> KeptRun:
     return read_run(simulate("pfc-storm", out=tmp_path_factory.mktemp("storm")).out)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", TOLD)
 def test_what_happened_is_told_in_its_order(name: str, tmp_path: Path) -> None:
     run = read_run(simulate(name, out=tmp_path).out)
@@ -66,6 +67,7 @@ def test_every_scenario_has_some(name: str, tmp_path: Path) -> None:
     assert len({step.said for step in found}) == len(found)
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_browser_leads_through_the_steps(storm: KeptRun) -> None:
     """By its buttons and by keys; what a step is about is lit, and large where one presents."""

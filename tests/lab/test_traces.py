@@ -68,6 +68,7 @@ def test_where_nothing_was_kept_there_are_none(tmp_path: Path) -> None:
     assert "Every message" not in write_report(tmp_path).read_text()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_browser_zooms_moves_and_searches(storm: KeptRun) -> None:
     page = write_report(storm.folder)

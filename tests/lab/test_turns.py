@@ -81,6 +81,7 @@ def environment(folder: Path, bad: str = "", once: str = "") -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "once"),
     [

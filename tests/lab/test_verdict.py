@@ -119,6 +119,7 @@ def test_what_is_asked_is_answered_first(tmp_path: Path) -> None:
 BY_NIGHT = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 100))
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("seed", [*range(8), *BY_NIGHT])
 def test_any_run_answers_any_question(seed: int, tmp_path: Path) -> None:
     """In a sentence; and its page, with steps, chains and rows, can be written."""

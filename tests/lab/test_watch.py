@@ -184,6 +184,7 @@ def test_a_time_is_a_time() -> None:
         closlab.watch("incast", every=0)
 
 
+@pytest.mark.slow
 @pytest.mark.mininet
 def test_a_run_on_mininet_is_watched_and_interfered_with(own_cache: Path, tmp_path: Path) -> None:
     changes = {"traffic.bytes": "1MB", "transport.rto_ns": "500us"}

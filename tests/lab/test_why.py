@@ -187,6 +187,7 @@ def _damaged(folder: Path, how: str) -> None:
     result.write_text(json.dumps(content))
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("how", "code"),
     [

@@ -100,6 +100,7 @@ def test_pruning_leaves_the_latest_and_what_bears_a_users_name(runs: Path, tmp_p
     assert "mine" in left and len(left) == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_sentence_for_all_that_writes_pages(runs: Path, tmp_path: Path) -> None:
     copy = tmp_path / "runs"
     shutil.copytree(runs, copy)

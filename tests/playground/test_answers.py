@@ -59,6 +59,7 @@ def test_sliders_are_those_of_the_scenario(ask: Ask) -> None:
     assert told == [(each.key, each.now) for each in levers(catalogue.load("incast"))]
 
 
+@pytest.mark.slow
 def test_a_lesson_has_its_grade(ask: Ask) -> None:
     lesson = find("7")
     folder = lesson.folder / "solution"

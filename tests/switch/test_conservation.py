@@ -57,10 +57,8 @@ def disturb(rng: random.Random, dataplane: Dataplane, programs: list[Program]) -
         dataplane.write([random_op(rng, dataplane.program) for _ in range(8)])
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4))],
-)
+@pytest.mark.by_day(2)
+@pytest.mark.parametrize("seed", range(4))
 def test_through_anything(seed: int) -> None:
     rng = random.Random(seed)
     programs = [compiled(SOURCE), compiled(EXTERNS)]

@@ -65,6 +65,7 @@ def test_what_is_told_is_what_the_model_tells(seed: int) -> None:
     assert len(model.told) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.clock
 def test_many_that_nobody_acknowledges_cost_later_packets_nothing() -> None:
     def took_s(outstanding: int) -> float:

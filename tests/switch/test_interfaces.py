@@ -38,6 +38,7 @@ def run_in_namespaces(module: str, *words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=[pytest.mark.ordinary] * (case in ORDINARY)) for case in cases],

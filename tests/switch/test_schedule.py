@@ -151,6 +151,7 @@ def wire(size: int) -> int:
     return size + OVERHEAD
 
 
+@pytest.mark.by_day(10)
 @pytest.mark.parametrize("seed", range(24))
 def test_any_schedule_follows_its_fluid(switch: Dataplane, seed: int) -> None:
     plan = Plan.random(random.Random(seed))

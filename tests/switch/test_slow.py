@@ -42,6 +42,7 @@ def running(
         yield started
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "case",
     [

@@ -169,10 +169,8 @@ def ageing(folder: Path) -> Callable[[int], None]:
     return age
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4))],
-)
+@pytest.mark.by_day(2)
+@pytest.mark.parametrize("seed", range(4))
 def test_random_changes(program: Program, seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     chooser = Chooser(rng)

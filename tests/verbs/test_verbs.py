@@ -193,6 +193,7 @@ def test_a_model_notices_what_is_not_so(libraries: Path, player: Path, tmp_path:
     assert noticed > 100  # the rest are the logs' own of what was asked in the other direction
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("watches", [MEMORY, pytest.param("thread", marks=pytest.mark.slow)])
 def test_nothing_is_read_wrongly_or_left(tmp_path: Path, watches: str) -> None:
     folder = watched_libraries(watches)
@@ -439,6 +440,7 @@ AGAIN = "n=0; until {words}; do n=$((n+1)); [ $n -lt 5 ] || exit 1; sleep 0.3; d
 BY_DAY = ("pingpong", "perftest", "rdmacm")
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[] if kind in BY_DAY else [pytest.mark.slow]) for kind in IN_TURN],

@@ -87,6 +87,7 @@ def test_every_rate_is_the_model_s(unit: Path, seed: int) -> None:
         assert window * 8e9 / round_ns == pytest.approx(rate, rel=1e-9), step
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("recovery", Recovery)
 @pytest.mark.parametrize("kind", Tag)

@@ -144,10 +144,8 @@ def test_every_step_is_the_model_s(unit: Path, name: str, seed: int) -> None:
     follow(unit, begun(line, profile=name), dcqcn_model.profile(name, line), line, steps)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
-)
+@pytest.mark.by_day(15)
+@pytest.mark.parametrize("seed", range(40))
 def test_every_step_is_the_model_s_whatever_the_parameters(unit: Path, seed: int) -> None:
     rng = random.Random(seed)
     line = rng.choice((1, 25, 100, 800)) * GBPS

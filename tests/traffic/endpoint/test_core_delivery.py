@@ -86,6 +86,7 @@ def test_what_arrives_is_right_whatever_the_network_does(
     assert outcome.counters(B)["rx_icrc_errors"] > 0
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("recovery", Recovery)
 def test_many_messages(star: Path, recovery: Recovery) -> None:
     sizes = sizes_of(random.Random(9), 20_000, 16_000)

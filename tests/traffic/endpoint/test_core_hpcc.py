@@ -54,10 +54,8 @@ class Link:
         )
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 60))],
-)
+@pytest.mark.by_day(12)
+@pytest.mark.parametrize("seed", range(60))
 def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
     """Over a path or several, counters that come round, answers that are late or out of order."""
     rng = random.Random(seed)

@@ -175,6 +175,7 @@ def attempt(measure: Callable[[], None]) -> None:
             return
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("ends_by", ["scapy to core", "core to scapy", "scapy to scapy"])
 def test_scapy_and_c_understand_each_other(program: Path, wire: Wire, ends_by: str) -> None:
     """Both ways at once, on queue pairs whose sequence numbers wrap; each byte is looked at."""

@@ -12,10 +12,8 @@ from tests.traffic.endpoint.test_core_hpcc import ALL, LEFT, SENT, UNTOLD, ask
 from tests.traffic.powertcp_model import Int, PowerTcp
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
-)
+@pytest.mark.by_day(15)
+@pytest.mark.parametrize("seed", range(40))
 def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
     rng = random.Random(seed)
     line, tau = rng.choice((10, 100, 400)) * GBPS, rng.choice((4_000, 9_329, 60_000))

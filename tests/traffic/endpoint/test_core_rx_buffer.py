@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 12))],
-)
+@pytest.mark.by_day(6)
+@pytest.mark.parametrize("seed", range(12))
 def test_frames_come_out_as_they_went_in_and_when_they_are_due(unit: Path, seed: int) -> None:
     draw = random.Random(seed)
     rate = draw.choice((10**9, 25 * 10**9, 123_456_789_012))

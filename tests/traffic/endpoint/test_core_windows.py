@@ -40,10 +40,8 @@ def told(rng: random.Random, delay: int) -> int | None:
     return None if rng.random() < 0.1 else delay
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 60))],
-)
+@pytest.mark.by_day(20)
+@pytest.mark.parametrize("seed", range(60))
 def test_nscc_s_window_is_the_model_s(unit: Path, seed: int) -> None:
     rng = random.Random(seed)
     link = link_of(rng)
@@ -75,10 +73,8 @@ def test_nscc_s_window_is_the_model_s(unit: Path, seed: int) -> None:
     assert len(set(expected)) > STEPS / 20 or model.maxwnd < 4 * link.mtu  # it moved
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
-)
+@pytest.mark.by_day(15)
+@pytest.mark.parametrize("seed", range(40))
 def test_swift_s_window_is_the_model_s(unit: Path, seed: int) -> None:
     rng = random.Random(seed)
     link = link_of(rng)
@@ -99,10 +95,8 @@ def test_swift_s_window_is_the_model_s(unit: Path, seed: int) -> None:
     assert [found[0] for found in ask(unit, *lines)] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
-)
+@pytest.mark.by_day(15)
+@pytest.mark.parametrize("seed", range(40))
 def test_rccc_s_credit_is_the_model_s(unit: Path, seed: int) -> None:
     rng = random.Random(seed)
     link = link_of(rng)

@@ -310,10 +310,8 @@ def test_garbage_is_counted_and_changes_nothing(strict_star: Path, recovery: Rec
     assert counters["rx_icrc_errors"] + counters["rx_malformed"] + counters["rx_other"] > 20
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 24))],
-)
+@pytest.mark.by_day(8)
+@pytest.mark.parametrize("seed", range(24))
 def test_any_bytes_behind_a_missing_icrc_break_nothing(strict_star: Path, seed: int) -> None:
     """With no ICRC to stop them damaged headers get all the way in: no crash, hang or overrun."""
     rng = random.Random(seed)

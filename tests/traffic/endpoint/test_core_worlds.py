@@ -113,10 +113,8 @@ def assert_right(star: Path, seed: int) -> None:
         assert report.counters["rx_data_bytes"] == total[host], f"seed {seed}"
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 25))],
-)
+@pytest.mark.by_day(12)
+@pytest.mark.parametrize("seed", range(25))
 def test_a_random_world_comes_right(strict_star: Path, seed: int) -> None:
     assert_right(strict_star, seed)
 

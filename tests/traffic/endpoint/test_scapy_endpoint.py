@@ -196,6 +196,7 @@ def title(traffic: dict[str, Any]) -> str:
     return "-".join(traffic[key] for key in ("kind", "op", "algorithm") if key in traffic)
 
 
+@pytest.mark.by_day(9)
 @pytest.mark.parametrize("traffic", TRAFFIC, ids=title)
 def test_both_send_the_same_packets(star: Path, traffic: dict[str, Any]) -> None:
     send_alike(star, plans_of(traffic))
@@ -233,10 +234,9 @@ def send_alike(star: Path, plans: dict[str, EndpointPlan]) -> None:
             assert ours.get(name, 0) == theirs[name], (host, name)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))],
-)
+@pytest.mark.by_day(2)
+@pytest.mark.by_day(5)
+@pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_lost_arrives_in_the_end(seed: int) -> None:
     """Data, ACKs and NAKs: go-back-n and time-outs send it again, and nothing twice to the user."""
     rng = random.Random(seed)

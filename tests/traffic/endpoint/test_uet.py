@@ -162,10 +162,8 @@ def assert_right(star: Path, seed: int) -> None:
             assert counters["packet_seq_err"] <= outcome.counters(peer)["tx_naks"] * 2
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 24))],
-)
+@pytest.mark.by_day(4)
+@pytest.mark.parametrize("seed", range(24))
 def test_a_random_world_comes_right(strict_star: Path, seed: int) -> None:
     assert_right(strict_star, seed)
 
@@ -236,9 +234,8 @@ def entropies_of(frames: Sequence[bytes]) -> list[int]:
     return [entropy for kind, entropy in told if kind == 2]
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
-)
+@pytest.mark.by_day(1)
+@pytest.mark.parametrize("seed", range(12))
 def test_denied_ways_are_not_used(strict_star: Path, seed: int) -> None:
     """First some, then others; a word that would leave none is not heard."""
     rng = random.Random(seed)

@@ -40,10 +40,8 @@ def by_lot(seed: int, most: int = 12) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 40))],
-)
+@pytest.mark.by_day(15)
+@pytest.mark.parametrize("seed", range(40))
 def test_each_host_has_one_job_at_a_time_and_all_steps_are_done(seed: int) -> None:
     draw = Random(seed)
     cluster = planned(
@@ -70,10 +68,8 @@ def test_each_host_has_one_job_at_a_time_and_all_steps_are_done(seed: int) -> No
         assert one[0] != other[0] or one[2] <= other[1] or other[2] <= one[1]
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 30))],
-)
+@pytest.mark.by_day(12)
+@pytest.mark.parametrize("seed", range(30))
 def test_who_comes_first_is_served_first(seed: int) -> None:
     """Counting hosts alone: each begins as soon as there are enough, and not before its elders."""
     jobs = by_lot(seed)
