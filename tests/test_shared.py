@@ -189,8 +189,8 @@ OF_C_ALONE = {
     *("OWE_ACK", "ROCE_PORT", "SCRIPT_LINE_MAX", "STAMPS", "UET_ANSWERS", "UET_CC_NSCC"),
     *("UET_CTRL_PROBE", "UET_MARKED", "UET_NACK_TRIMMED", "UET_NEXT_NONE", "UET_PDS", "UET_PORT"),
     *("UET_SES_WRITE", "WIRE_ETHERNET", "cable_fate", "cable_way", "cc_name"),
-    *("ctl_reason", "ep_error", "ep_event_kind", "llr_fate", "pkt_type", "socket_wait"),
-    *("sw_drop", "sw_match", "uet_answer_kind", "uet_kind", "way_state"),
+    *("ctl_reason", "ep_error", "ep_event_kind", "ep_trait", "likeness_kind", "llr_fate"),
+    *("pkt_type", "socket_wait", "sw_drop", "sw_match", "uet_answer_kind", "uet_kind", "way_state"),
 }
 # Numbers under another name in Python; under the same name they are found.
 NUMBERS: dict[str, int] = {

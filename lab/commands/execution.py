@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import make_out, seconds_of
-from lab.engines import RunOptions
+from lab.engines import EXACT, RunOptions
 from lab.engines.sim.checkpoint import discard
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
@@ -92,6 +92,7 @@ def execute(
     tls: bool = False,
     jobs: int | None = None,
     checkpoint: str | None = None,
+    accuracy: str = EXACT,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run."""
@@ -108,9 +109,12 @@ def execute(
         p4=p4,
         tls=tls,
         threads=jobs or threads_here(),
+        accuracy=accuracy,
         checkpoint_s=None if checkpoint is None else seconds_of("--checkpoint", checkpoint),
     )
     check(options)
+    if accuracy != EXACT:
+        _check_skipping(accuracy, chosen, page)
     if checkpoint is not None:
         _check_checkpoint(out, page)
     if jobs is not None and engine != "sim":
@@ -140,6 +144,16 @@ def _check_checkpoint(out: Path | None, page: Page | None) -> None:
     if out is None:
         raise LabError("--checkpoint: a run goes on from what is in its folder",
                        "Say which that is, each time: --out DIR")  # fmt: skip
+
+
+def _check_skipping(accuracy: str, scenario: Scenario, page: Page | None) -> None:
+    """Find out before the run what wants to see all of it."""
+    for is_asked, what in ((page, "--live"), (scenario.measures.pcap, "kept packets (--pcap)")):
+        if is_asked:
+            raise LabError(
+                f"{what} would not see what --accuracy {accuracy} leaves out",
+                "Leave one of them out.",
+            )
 
 
 def _check_reports(kind: str, scenario: Scenario) -> None:

@@ -77,6 +77,15 @@ def command(
             "there (sim).",
         ),
     ] = None,
+    accuracy: Annotated[
+        str,
+        typer.Option(
+            "--accuracy",
+            metavar="HOW",
+            help="exact, or what times may differ by, 1% or 5%, where that is quicker: steps of "
+            "jobs that go as those before are left out, and told (sim).",
+        ),
+    ] = "exact",
     jobs: Jobs = None,
     is_json: Json = False,
 ) -> None:
@@ -105,5 +114,6 @@ def command(
         tls=tls,
         jobs=jobs,
         checkpoint=checkpoint,
+        accuracy=accuracy,
         page=page_of(engine, live, pace, port, gnmi),
     )

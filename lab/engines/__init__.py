@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lab.results.snapshot import Snapshot
 
 ENGINES = ("mininet", "sim")
+EXACT, *ABOUT = ACCURACIES = "exact", "1%", "5%"  # of the sim engine
 SWITCHES = ("soft", "bmv2")  # of the Mininet engine
 
 
@@ -40,6 +41,7 @@ class RunOptions:
     tls: bool = False  # whether the controller and the switches prove to each other who they are
     p4: Path | None = None  # the folder of another fabric program than the one that ships
     checkpoint_s: float | None = None  # how often the simulator keeps how far it is
+    accuracy: str = EXACT  # of the simulator, which may leave out what repeats
     threads: int = 1  # of the simulator; which run by itself may have all processors
 
 

@@ -47,6 +47,7 @@ from lab.results.result import (
     Telemetry,
     Trim,
 )
+from lab.results.skipped import skipped, weights, with_skipped
 from lab.results.stalls import Stall, stalls
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Told, told
@@ -81,7 +82,8 @@ def assemble(
     measures = Measures(
         experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
     )
-    job = max(measures.jobs, key=lambda job: job.jct_ns or 0, default=None)
+    jobs = [with_skipped(job, outcome.cuts) for job in measures.jobs]
+    job = max(jobs, key=lambda job: job.jct_ns or 0, default=None)
     served = inference_result(experiment, outcome.timeline)
     result = Result(
         scenario=outcome.scenario or experiment.scenario,
@@ -91,6 +93,7 @@ def assemble(
         dilation=outcome.dilation,
         provenance=provenance,
         ended=outcome.ended,
+        skipped=skipped(outcome),
         duration_ns=outcome.end_ns,
         jct_ns=job.jct_ns if job else None,
         steps=_steps(job),
@@ -98,7 +101,7 @@ def assemble(
         gpu_utilisation=job.gpu_utilisation or None if job and not served else None,
         collective=_collective(measures),
         cluster=cluster_result(experiment, outcome.timeline),
-        jobs=_jobs(measures) if experiment.workload.cluster is None else None,
+        jobs=_jobs(jobs) if experiment.workload.cluster is None else None,
         inference=served,
         flows=_flows(experiment.schedule.messages(), experiment, outcome, alone),
         stalls=_stalls(experiment, outcome),
@@ -228,10 +231,10 @@ def _telemetry(outcome: Outcome) -> Telemetry | None:
     )
 
 
-def _jobs(measures: Measures) -> dict[str, JobResult] | None:
+def _jobs(jobs: Iterable[JobMeasure]) -> dict[str, JobResult] | None:
     found = {
         job.job: JobResult(jct_ns=job.jct_ns, gpu_utilisation=job.gpu_utilisation or None)
-        for job in measures.jobs
+        for job in jobs
     }
     return found if len(found) > 1 else None
 
@@ -268,20 +271,27 @@ def _flows(
     messages: Iterable[int], experiment: Experiment, outcome: Outcome, alone: Alone
 ) -> Flows:
     times, slowdowns, count, size = [], [], 0, 0
+    schedule = experiment.schedule
+    weight = weights(schedule, outcome.cuts)
+    stand_for = None if weight is None else list[int]()
     for number in messages:
-        count += 1
+        stands_for = 1 if weight is None else weight[schedule.activity[number]]
+        count += stands_for
         start, end = outcome.timeline.start_ns[number], outcome.timeline.end_ns[number]
         if NEVER not in (start, end):
-            size += experiment.schedule.size[number]
+            size += schedule.size[number] * stands_for
             times.append(end - start)
             slowdowns.append((end - start) / alone.takes_ns(number))
+            if stand_for is not None:
+                stand_for.append(stands_for)
+    completed = len(times) if stand_for is None else sum(stand_for)
     return Flows(
         count=count,
-        completed=len(times),
-        failed=count - len(times),
+        completed=completed,
+        failed=count - completed,
         bytes=size,
-        fct_ns=percentiles(times),
-        slowdown=percentiles(slowdowns),
+        fct_ns=percentiles(times, stand_for),
+        slowdown=percentiles(slowdowns, stand_for),
     )
 
 

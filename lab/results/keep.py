@@ -72,7 +72,7 @@ def flow_rows(
             start if start != NEVER else None,
             end - start if is_whole else None,
             None if slowdown is None else round(slowdown, 3),
-            *_purpose(experiment, number),
+            *_purpose(experiment, outcome, number),
         )
 
 
@@ -88,11 +88,13 @@ def work_rows(experiment: Experiment, outcome: Outcome) -> Iterator[tuple[str, i
         start, end = timeline.start_ns[number], timeline.end_ns[number]
         is_wait = schedule.activities[schedule.activity[number]].kind == "wait"
         if src == dst and schedule.delay_ns[number] and not is_wait and NEVER not in (start, end):
-            yield experiment.fabric.hosts[src].name, start, end, *_purpose(experiment, number)
+            host = experiment.fabric.hosts[src]
+            yield host.name, start, end, *_purpose(experiment, outcome, number)
 
 
-def _purpose(experiment: Experiment, number: int) -> tuple[int, str]:
+def _purpose(experiment: Experiment, outcome: Outcome, number: int) -> tuple[int, str]:
     """The step and the activity a transfer belongs to."""
     schedule = experiment.schedule
     activity = schedule.activities[schedule.activity[number]]
-    return activity.step, activity.name
+    left_out = sum(cut.left_out_before(activity.job, activity.step) for cut in outcome.cuts)
+    return activity.step + left_out, activity.name

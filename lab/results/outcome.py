@@ -337,6 +337,38 @@ class Gist:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """Where periods of a run were left out, because they would have been like the one before."""
+
+    at_ns: int  # of the run's own time, in which what is left out takes none
+    period_ns: int
+    times: int
+    steps: Mapping[str, range]  # by job: those of the last period before it, that repeat
+
+    @property
+    def left_out_ns(self) -> int:
+        """How much time that is."""
+        return self.period_ns * self.times
+
+    def left_out_before(self, job: str, step: int) -> int:
+        """How many of a job's steps are left out before one of those that are not."""
+        repeated = self.steps.get(job, range(0))
+        return self.times * len(repeated) if repeated and step >= repeated.stop else 0
+
+    def repeats(self, job: str, step: int) -> bool:
+        """Whether a step, as the run counts them, stands for some that were left out."""
+        return step in self.steps.get(job, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Skipping:
+    """That what repeats was to be left out of a run."""
+
+    accuracy: str  # that was asked for
+    why: str | None  # nothing is left out
+
+
+@dataclass(frozen=True, slots=True)
 class Fidelity:
     """Whether a run can be believed."""
 
@@ -370,4 +402,6 @@ class Outcome:
     scenario: Scenario | None = None  # what it was in the end, if hands changed it
     ended: str | None = None  # why a run is not whole
     stands: Sequence[Stand] = ()  # of messages that are not through
+    cuts: tuple[Cut, ...] = ()  # what is left out there is in all but series, and in times
+    skipping: Skipping | None = None  # none: it was to be exact
     looks: tuple[Look, ...] = ()  # of an engine that sees into switches, if there are any

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from lab.results.cluster import ClusterResult
 from lab.results.inference import InferenceResult
 from lab.results.part import Part, Percentiles
+from lab.results.skipped import Skipped
 from lab.results.stalls import Stall
 from lab.scenario.model import Scenario
 
@@ -325,6 +326,7 @@ class Result(Part):
     clock: Literal["fabric"] = "fabric"  # whose time it is
     provenance: dict[str, str]
     ended: str | None = None  # why the run is not whole
+    skipped: Skipped | None = None  # where it need not be exact
     duration_ns: int
     jct_ns: int | None = None
     steps: tuple[Step, ...] | None = None

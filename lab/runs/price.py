@@ -43,8 +43,9 @@ class Priced:
 def cost(
     experiment: Experiment, outcome: Outcome, options: RunOptions, stages: Stages
 ) -> Cost | None:
-    """What the run would have taken otherwise; nothing where nobody asks, or it did not end."""
-    if options.engine != "sim" or outcome.ended:
+    """What the run would have taken otherwise; nothing where nobody asks, it did not end,
+    or what repeats of it was left out."""
+    if options.engine != "sim" or outcome.ended or outcome.cuts:
         return None
     found = priced(experiment)
     if found is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.engines import ENGINES, SWITCHES, Audience, Engine, RunOptions
+from lab.engines import ACCURACIES, ENGINES, EXACT, SWITCHES, Audience, Engine, RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import RunError
 from lab.machine import tools
@@ -77,6 +77,8 @@ def check(options: RunOptions) -> None:
             "--checkpoint is for the simulator: what is emulated cannot be held and let go again",
             "Leave it out, or say --engine sim.",
         )
+    _check_known("accuracy", options.accuracy, ACCURACIES)
+    _check_skipping(options)
     source_in(options.p4)
     check_engine(options.engine)
     if options.p4 is not None:
@@ -92,6 +94,22 @@ def check(options: RunOptions) -> None:
             from lab.machine.certificates import require_openssl
 
             require_openssl()
+
+
+def _check_skipping(options: RunOptions) -> None:
+    if options.accuracy == EXACT:
+        return
+    for is_asked, what in (
+        (options.engine != "sim", "--engine mininet"),
+        (options.checkpoint_s is not None, "--checkpoint"),
+        (options.reports is not None, "--reports"),
+    ):
+        if is_asked:
+            raise RunError(
+                f"with --accuracy {options.accuracy} a run leaves out what repeats, which does "
+                f"not go with {what}",
+                "Leave one of them out.",
+            )
 
 
 def clear(folder: Path) -> None:
@@ -208,6 +226,11 @@ def simulate(
     """Run a scenario in the simulator; the exit code. It may be like one that is worked out."""
     try:
         with writing_to(options.out):
+            if options.accuracy != EXACT:
+                from lab.runs.skip import simulated  # which few runs need
+
+                shorter, outcome = simulated(scenario, options, stages)
+                return conclude(with_messages(shorter), proved(shorter, outcome))
             experiment = with_messages(Experiment.of(scenario, like))
             watching = audience and audience(experiment)
             return conclude(experiment, outcome_of(experiment, options, stages, watching))

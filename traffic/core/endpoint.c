@@ -678,6 +678,56 @@ void qp_state(const struct qp *qp, ns_t now, struct qp_state *state)
     free(cc);
 }
 
+/* A block of memory, by words of eight bytes. */
+static void tell_words(const void *block, size_t bytes, enum ep_trait trait, ep_tell tell, void *context)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, (const uint8_t *)block + at, bytes - at < sizeof word ? bytes - at : sizeof word);
+        tell(context, trait, word);
+    }
+}
+
+/* A half that was kept. */
+static void tell_sending(const struct qp *qp, ep_tell tell, void *context)
+{
+    const struct sending *out = qp->out;
+    const uint64_t growing[] = {out->acked,     out->next,   out->sent, out->posted,
+                                out->requested, out->rto_at, out->rto,  out->silent};
+    for (unsigned i = 0; i < sizeof growing / sizeof *growing; i++)
+        tell(context, EP_GROWS, growing[i]);
+    tell(context, EP_SAME, (uint64_t)(int64_t)out->deficit);
+    tell(context, EP_SAME, out->since_request);
+    tell(context, EP_SAME, out->retries);
+    if (!out->cc)
+        return;
+    tell_words(&out->cc->window, sizeof out->cc->window, EP_SAME, tell, context);
+    tell(context, EP_GROWS, out->cc->time_from);
+    tell_words(out->cc->state, CC_REGISTRY[qp->cc].ops->bytes, EP_TIME, tell, context);
+}
+
+bool ep_traits(const struct ep *ep, ep_tell tell, void *context)
+{
+    if (ep->uet || ep->jobs)
+        return false;
+    /* All but the stores of halves, of which it is all the same which is the next to be taken. */
+    enum { STORES = offsetof(struct ep, senders), REST = offsetof(struct ep, selective) };
+    _Static_assert(REST - STORES == 2 * sizeof(struct spares), "nothing else is between");
+    tell_words(ep, STORES, EP_GROWS, tell, context);
+    tell_words((const uint8_t *)ep + REST, sizeof *ep - REST, EP_GROWS, tell, context);
+    for (uint32_t i = 0; i < ep->qp_count; i++) {
+        const struct qp *qp = &ep->qps[i];
+        if (qp->head)
+            return false;
+        tell_words(qp, sizeof *qp, EP_GROWS, tell, context);
+        if (qp->out)
+            tell_sending(qp, tell, context);
+        if (qp->in)
+            tell_words(qp->in, sizeof *qp->in, EP_GROWS, tell, context);
+    }
+    return true;
+}
+
 const char *ep_error_name(enum ep_error error)
 {
     static const char *const ERRORS[] = {

@@ -322,6 +322,14 @@ const char *way_state_name(uint16_t state);
  * NULL, or what is wrong. Entropies without a list are not steered. */
 const char *ep_steer(struct ep *ep, struct qp *qp, uint32_t entropy, const uint8_t *list);
 
+/* All that goes for messages to come, told piece by piece and always in the same order: what matters as
+ * it is, what is a time, and what only grows with packets and counts, of which nothing depends on how
+ * large it is. False if a message is under way; RoCEv2 alone, without collectives in the
+ * network. */
+enum ep_trait { EP_SAME, EP_TIME, EP_GROWS };
+typedef void (*ep_tell)(void *context, enum ep_trait trait, uint64_t value);
+bool ep_traits(const struct ep *ep, ep_tell tell, void *context);
+
 /* About a queue pair. */
 uint32_t qp_number(const struct qp *qp);
 enum ep_error qp_error(const struct qp *qp);

@@ -89,6 +89,8 @@ def _body(run: KeptRun, sentence: str) -> Iterator[str]:
     kind = "story verdict warning" if suspicious else "story verdict"
     yield page.paragraph(page.undivided(sentence), kind)
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
+    if result.skipped:
+        yield page.paragraph(result.skipped.told, "about")
     yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
     if (run.folder / CAUSES).exists():
         from views.report import why  # which few runs have asked

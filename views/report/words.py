@@ -42,6 +42,8 @@ def sentences(run: KeptRun) -> Iterator[str]:
     if result.ended:
         yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
     yield from cautions(result)
+    if result.skipped:
+        yield result.skipped.told
     yield from _suspects(run)
     yield from _cluster(result)
     yield from _job(result)

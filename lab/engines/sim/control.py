@@ -39,6 +39,8 @@ from topologies import Node
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
 
 
+# Registers that only tell: nothing depends on how large they are.
+_TALLIES = {PAUSE_TOTAL, "link_sent", "link_counts", "report_sequence"}
 _MOST_TAKEN_IN = 20_000  # entities that are remembered from run to run
 
 
@@ -208,6 +210,12 @@ class SimulatedSwitches:
             storms=native.NOWHERE if storms is None else storms,
             **{name: at if has_stock else native.NOWHERE for name, at in stock.items()},
         )
+
+    @property
+    def tallies(self) -> bytes:
+        """By register: whether nothing depends on how large it is."""
+        names = (info.name.rsplit(".", 1)[-1] for info in self.program.registers)
+        return bytes(name in _TALLIES for name in names)
 
     def counts(self, node: Node, ports: Collection[int], now_ns: int) -> SwitchCounts:
         """What a switch has counted so far, and before it last started again."""

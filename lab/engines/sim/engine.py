@@ -7,7 +7,7 @@ interrupted: what was measured until then is kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +20,14 @@ from lab.engines.sim.checkpoint import Checkpoints, Moment
 from lab.engines.sim.control import SimulatedSwitches, lines_of
 from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
+from lab.engines.sim.skipping import Counted, Cuts
 from lab.errors import RunError
 from lab.machine import program
 from lab.machine.paths import FABRIC_PROGRAM
 from lab.machine.thrift import without_collections
 from lab.progress import Stage, Stages
 from lab.results.losses import overrun
-from lab.results.outcome import INTERRUPTION, Fidelity, Gist, Look, Outcome
+from lab.results.outcome import INTERRUPTION, Cut, Fidelity, Gist, Look, Outcome
 from lab.results.telemetry import Tally
 from lab.results.ways import way_notes
 from lab.scenario.controls import algorithm_file
@@ -95,13 +96,20 @@ class SimulatedFabric:
     keeps_reports: bool = False
     checkpoints: Checkpoints | None = None
 
-    def measure(self, audience: Audience | None = None) -> Outcome:
-        """Simulate it to its end."""
+    def measure(
+        self, audience: Audience | None = None, cuts: Sequence[Cut] = (), *, lots: bool = True
+    ) -> Outcome:
+        """Simulate it to its end; where cuts are, periods are left out, if they do repeat.
+
+        ``lots``: whether it would matter what switches draw meanwhile.
+        """
         tally = None
         if self.experiment.settings.telemetry.report_port:
             tally = Tally.of(self.experiment.fabric, keeps=self.keeps_reports)
         fabric = self.experiment, self.switches, self.simulation
-        return _run(*fabric, self.stages, tally, audience, self.checkpoints)
+        crossed = Cuts(cuts, self.switches, self.simulation, lots=lots)
+        outcome = _run(*fabric, self.stages, tally, audience, self.checkpoints, crossed)
+        return crossed.whole(outcome, self.experiment)
 
     def strays(self, end_ns: int) -> list[str]:
         """What switches have and should not, or lack, once it was measured."""
@@ -118,6 +126,7 @@ def _run(
     tally: Tally | None,
     audience: Audience | None,
     checkpoints: Checkpoints | None,
+    cuts: Cuts,
 ) -> Outcome:
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
@@ -125,8 +134,10 @@ def _run(
     watch = switches.watch(experiment.pausable, settings.lossless, has_credits=settings.link.cbfc)
     simulation.sample(watch, interval_ns, _MOST_NOTES)
     with stages(SIMULATING) as stage, Improvement(switches) as improvement:
-        parts = experiment, switches, simulation, stage, tally, audience, improvement, checkpoints
-        course = _Course(*parts)
+        course = _Course(
+            *(experiment, switches, simulation, stage, tally),
+            *(audience, improvement, checkpoints, cuts),
+        )
         ended = course.run()
     with without_collections():
         outcome = _outcome(experiment, switches, simulation, ended)
@@ -225,8 +236,10 @@ class _Course:
         audience: Audience | None,
         improvement: Improvement,
         checkpoints: Checkpoints | None,
+        cuts: Cuts,
     ) -> None:
         self._checkpoints = checkpoints
+        self._cuts = cuts
         self._improvement = improvement
         self._experiment = experiment
         self._settings = experiment.settings
@@ -327,6 +340,8 @@ class _Course:
         until_ns = self._limit_ns if next_ns is None else min(self._limit_ns, next_ns)
         if self._audience is not None:
             until_ns = min(until_ns, self._audience.next_ns)
+        if (cut_ns := self._cuts.next_ns) is not None:
+            until_ns = min(until_ns, cut_ns)
         self._simulation.run(until_ns, self._slice_events)
         now_ns = self._simulation.ended_ns
         if self._simulation.has_failed() and len(self.looks) < _MOST_LOOKS:
@@ -335,6 +350,8 @@ class _Course:
             self._switches.collect(self.tally)
         self._improvement.look()
         self._let_happen(now_ns)
+        if now_ns == cut_ns:
+            self._cuts.look(lambda: _counted(self._experiment, self._switches, self._simulation))
         self._show(now_ns)
         is_over = not self._simulation.open_transfers  # it will be looked at for the last time
         if self._audience is not None and now_ns >= self._audience.next_ns and not is_over:
@@ -415,18 +432,13 @@ def _outcome(
 ) -> Outcome:
     """Gather what happened."""
     fabric = experiment.fabric
-    now_ns = simulation.now_ns
     channels = {
         name: simulation.channel(name) for link in fabric.links for name in (link.up, link.down)
     }
-    counts = {
-        switch: switches.counts(switch, fabric.ports(switch), now_ns) for switch in fabric.switches
-    }
-    endpoints = {host: simulation.counters(host) for host in fabric.hosts}
+    counted = _counted(experiment, switches, simulation)
     return Outcome(
         timeline=simulation.timeline(fabric.hosts, len(experiment.schedule)),
-        switches=counts,
-        endpoints=endpoints,
+        **counted,
         end_ns=simulation.ended_ns,
         max_queue_bytes={
             name: report.max_queue_bytes
@@ -434,15 +446,30 @@ def _outcome(
             if report.max_queue_bytes
         },
         cut_frames={name: report.lost for name, report in channels.items() if report.lost},
-        books={switch: switches.books(switch) for switch in fabric.switches},
-        link_books={name: lines_of(simulation.books(name)) for name in channels},
         notes=tuple(simulation.samples()),
         stocks=tuple(simulation.stocks()),
         pauses=tuple(simulation.pauses()),
         ways=way_notes(experiment, {host: simulation.ways(host) for host in fabric.hosts}),
-        fidelity=_fidelity(overrun(experiment, counts, endpoints)),
+        fidelity=_fidelity(overrun(experiment, counted["switches"], counted["endpoints"])),
         ended=ended,
     )
+
+
+def _counted(
+    experiment: Experiment, switches: SimulatedSwitches, simulation: Simulation
+) -> Counted:
+    """What of an outcome only ever grows."""
+    fabric, now_ns = experiment.fabric, simulation.now_ns
+    names = (name for link in fabric.links for name in (link.up, link.down))
+    return {
+        "switches": {
+            switch: switches.counts(switch, fabric.ports(switch), now_ns)
+            for switch in fabric.switches
+        },
+        "endpoints": {host: simulation.counters(host) for host in fabric.hosts},
+        "books": {switch: switches.books(switch) for switch in fabric.switches},
+        "link_books": {name: lines_of(simulation.books(name)) for name in names},
+    }
 
 
 def _fidelity(lost: int) -> Fidelity:

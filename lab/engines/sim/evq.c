@@ -297,6 +297,8 @@ bool evq_init(struct evq *queue, uint64_t seed)
     return false;
 }
 
+void evq_pretend(struct evq *queue, ns_t later) { queue->seed += later * STEP; }
+
 void evq_free(struct evq *queue)
 {
     if (queue->wheel) {

@@ -68,6 +68,9 @@ void evq_free(struct evq *queue);
 bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority);
 void evq_cancel(struct evq *queue, struct evq_event *event); /* harmless when not scheduled */
 
+/* Let lots be drawn from now on as they would be so much later. */
+void evq_pretend(struct evq *queue, ns_t later);
+
 /* When the next event is due, but for the one that is happening; EVQ_NEVER if there is none. */
 ns_t evq_next(const struct evq *queue);
 

@@ -17,7 +17,7 @@ from traffic.endpoint import CORE
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
 FOLDER = Path(__file__).parent
-DECLARED = Declarations(FOLDER / "net.h", CORE / "endpoint.h")
+DECLARED = Declarations(FOLDER / "net.h", FOLDER / "likeness.h", CORE / "endpoint.h")
 NEVER = 2**64 - 1
 NOWHERE = 2**32 - 1
 *LOST, _ = (name.lower() for name in DECLARED.enum("net_lost", "NET_"))

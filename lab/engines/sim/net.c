@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "likeness.h"
 #include "pcap.h"
 #include "state.h"
 #include "team.h"
@@ -1407,6 +1408,51 @@ ns_t net_give_up(struct net *net)
 void net_arrived(struct net *net) { net->team = NULL; }
 
 void net_wake(struct net *net, uint32_t node) { node_service(net->nodes[node], net->now); }
+
+/* Neither in channels nor in switches; whatever of hosts has left them. */
+static bool anything_under_way(const struct net *net)
+{
+    for (uint32_t i = 0; i < net->n_channels; i++) {
+        const struct channel *channel = net->channels[i];
+        if (channel->frames.head || channel->letters[0].head || channel->letters[1].head)
+            return true;
+    }
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        if (net->nodes[i]->sw && net->nodes[i]->sw->held)
+            return true;
+    return false;
+}
+
+uint64_t net_liken(const struct net *net, const uint8_t *tallies, bool lots, uint64_t *values,
+                   uint8_t *kinds)
+{
+    struct likeness to = {values, kinds, 0};
+    if (anything_under_way(net))
+        return 0;
+    for (uint32_t i = 0; i < net->n_channels; i++)
+        like(&to, LIKE_SAME, net->channels[i]->is_down);
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        const struct node *node = net->nodes[i];
+        like(&to, LIKE_SAME, node->is_halted);
+        if (node->sw)
+            liken_switch(&to, node->sw, tallies, lots);
+        else if (node->script.plan && !liken_host(&to, node->script.plan))
+            return 0;
+    }
+    return to.n;
+}
+
+uint64_t net_alike(const uint64_t *first, const uint64_t *second, const uint64_t *third,
+                   const uint8_t *kinds, uint64_t count, ns_t period)
+{
+    return likeness_of((const uint64_t *const[]){first, second, third}, kinds, count, period);
+}
+
+void net_pretend(struct net *net, ns_t later)
+{
+    for (uint32_t i = 0; i < net->n_parts; i++)
+        evq_pretend(&net->parts[i]->queue, later);
+}
 
 ns_t net_ended(const struct net *net) { return net->open ? net_now(net) : net->last_end; }
 

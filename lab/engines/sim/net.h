@@ -187,6 +187,19 @@ ns_t net_ended(const struct net *net);
 /* To wait longer is in vain, if the net is quiet: the time is when something last happened. */
 ns_t net_give_up(struct net *net);
 
+/* Write down how everything is, but for what hosts have still to do: how many cells that takes, and if
+ * `values` is given also these. 0 while anything is under way. See likeness.h. */
+uint64_t net_liken(const struct net *net, const uint8_t *tallies, bool lots, uint64_t *values,
+                   uint8_t *kinds);
+
+/* Whether three such states, one `period` after the other, are alike, so that what follows the last is
+ * what followed those before: how many cells are, from the first on; all, if they are. */
+uint64_t net_alike(const uint64_t *first, const uint64_t *second, const uint64_t *third,
+                   const uint8_t *kinds, uint64_t count, ns_t period);
+
+/* Let events of one instant go from now on in the order that they would have so much later. */
+void net_pretend(struct net *net, ns_t later);
+
 /* After something was done to a switch from outside: let it act on it. */
 void net_wake(struct net *net, uint32_t node);
 

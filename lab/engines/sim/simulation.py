@@ -67,6 +67,22 @@ class ChannelReport:
     max_queue_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """How everything is, to be compared (`likeness.h`)."""
+
+    values: ctypes.Array[ctypes.c_uint64]
+    kinds: ctypes.Array[ctypes.c_uint8]
+
+    def repeats(self, before: State, earlier: State, period_ns: int) -> bool:
+        """Whether it is what it was a period before, and another one before that."""
+        if not bytes(self.kinds) == bytes(before.kinds) == bytes(earlier.kinds):
+            return False
+        states, count = (earlier.values, before.values, self.values), len(self.values)
+        alike = native.library().net_alike(*states, self.kinds, count, period_ns)
+        return bool(alike == count)
+
+
 class Simulation:
     """Switches and hosts under one virtual clock; channels are the directions of links.
 
@@ -240,6 +256,23 @@ class Simulation:
     def is_quiet(self) -> bool:
         """Whether nothing will ever happen again."""
         return bool(self._native.net_is_quiet(self._net))
+
+    def state(self, tallies: bytes, *, lots: bool) -> State | None:
+        """How everything is, but for what hosts have still to do; nothing while packets fly.
+
+        Of registers that are ``tallies``, by number, only that they grow; ``lots``: whether it
+        matters what switches will draw.
+        """
+        count = self._native.net_liken(self._net, tallies, lots, None, None)
+        if not count:
+            return None
+        values, kinds = (ctypes.c_uint64 * count)(), (ctypes.c_uint8 * count)()
+        self._native.net_liken(self._net, tallies, lots, values, kinds)
+        return State(values, kinds)
+
+    def pretend(self, later_ns: int) -> None:
+        """Let lots fall from now on as they would so much later."""
+        self._native.net_pretend(self._net, later_ns)
 
     @property
     def next_ns(self) -> int:

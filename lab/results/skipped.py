@@ -1,0 +1,91 @@
+"""What a run comes to of which steps were left out: those that are there count for these, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lab.results.outcome import Cut, Outcome
+from lab.results.part import Part
+from params.quantity import duration, percent, summed
+from traffic.collectives import Schedule
+from traffic.measures import JobMeasure, StepMeasure
+
+
+class Skipped(Part):
+    """What was left out of a run because it repeats."""
+
+    accuracy: str  # that was asked for
+    bound: float  # times differ from an exact run's by no more than this share of them
+    steps: dict[str, int]  # by job: how many are not simulated, but those before them again
+    time_ns: int  # of the run's duration, that was not simulated
+    why: str | None = None  # nothing is left out
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        if self.why is not None:
+            return f"Nothing was left out, though {self.accuracy} would do: {self.why}."
+        steps = " and ".join(f"{count:,} steps of {job}" for job, count in self.steps.items())
+        return (
+            f"Not simulated, as they go like those before: {steps}, {duration(self.time_ns)} in "
+            f"all. Times might differ by {self.accuracy} for that, and do by "
+            f"{percent(self.bound)} at most."
+        )
+
+
+def skipped(outcome: Outcome) -> Skipped | None:
+    """What of a run was left out; nothing if it was to be exact."""
+    if outcome.skipping is None:
+        return None
+    steps: dict[str, int] = {}
+    for cut in outcome.cuts:
+        for job, repeated in cut.steps.items():
+            steps[job] = steps.get(job, 0) + cut.times * len(repeated)
+    return Skipped(
+        accuracy=outcome.skipping.accuracy,
+        bound=0.0,  # where the state is the same all that follows is: `lab/engines/sim/skipping.py`
+        steps=steps,
+        time_ns=sum(cut.left_out_ns for cut in outcome.cuts),
+        why=outcome.skipping.why,
+    )
+
+
+def weights(schedule: Schedule, cuts: Sequence[Cut]) -> list[int] | None:
+    """By activity: for how many of its kind it stands; none if that is one, of all."""
+    if not cuts:
+        return None
+    return [
+        1 + sum(cut.times for cut in cuts if cut.repeats(each.job, each.step))
+        for each in schedule.activities
+    ]
+
+
+def with_skipped(job: JobMeasure, cuts: Sequence[Cut]) -> JobMeasure:
+    """A job with the steps that were left out."""
+    if not cuts:
+        return job
+    steps = tuple(_steps(job, cuts))
+    busy = summed(step.compute_ns for step in steps) / job.jct_ns if job.jct_ns else None
+    return replace(job, steps=steps, gpu_utilisation=busy)
+
+
+def _steps(job: JobMeasure, cuts: Sequence[Cut]) -> list[StepMeasure]:
+    found: list[StepMeasure] = []
+    for step in job.steps:
+        found.append(step)
+        for cut in cuts:
+            repeated = cut.steps.get(job.job, range(0))
+            if step.step == repeated.stop - 1:
+                period = found[len(found) - len(repeated) :]
+                found += [
+                    _later(each, turn * cut.period_ns)
+                    for turn in range(1, cut.times + 1)
+                    for each in period
+                ]
+    return [replace(step, step=number) for number, step in enumerate(found)]
+
+
+def _later(step: StepMeasure, by_ns: int) -> StepMeasure:
+    end_ns = None if step.end_ns is None else step.end_ns + by_ns
+    return replace(step, start_ns=step.start_ns + by_ns, end_ns=end_ns)
