@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
-import networkx as nx
-
 from controller.entities import Entity, Match, entry, mac_bits
 from controller.routes import living_switches
 from params.inc import MOST_CHILDREN, Group
@@ -52,6 +50,8 @@ def tree_of(
 def _made(
     fabric: Fabric, group: Group, dead: Collection[str], drained: Collection[str]
 ) -> Tree | None:
+    import networkx as nx
+
     members = [fabric.node(name) for name in group.members]
     graph = living_switches(fabric, dead, drained)
     leaves = dict.fromkeys(fabric.leaf_of(member) for member in members)

@@ -24,13 +24,16 @@ for. It holds for several at once where ways round are longer by an even number 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from ipaddress import ip_network
-
-import networkx as nx
+from itertools import starmap
+from typing import TYPE_CHECKING, NamedTuple
 
 from topologies import Fabric, Link, Network, Node
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
 FAR = "far"  # what an edge is called that counts as more than one, and a graph that has some
@@ -55,7 +58,8 @@ class Route:
 
 
 Distances = dict[Node, float]
-Ways = list[tuple[Node, float, list[NextHop]]]  # a neighbour, how far it counts as, its cables
+Places = int  # a set of them, a bit each by their numbers
+_Neighbour = tuple[Node, int, tuple[NextHop, ...]]  # who, how far, and the cables to take
 
 
 def routes_of(
@@ -64,24 +68,127 @@ def routes_of(
     drained: Collection[str] = frozenset(),
 ) -> dict[Node, tuple[Route, ...]]:
     """Every switch's routes, over the links that are not dead, which are called by their names."""
-    living = living_switches(fabric, dead, drained)
-    leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
-    distances = {leaf: distances_from(living, leaf) for leaf in leaves}
-    places = _places(fabric, leaves, dead)
-    nearest = {ends: _nearest([distances[leaf] for leaf in ends]) for ends in places.values()}
-    routes = {}
-    for switch in fabric.switches:
-        ways = _ways(fabric, living, switch, {*dead}, {*drained})
-        routes[switch] = (
-            *_to_own_hosts(fabric, switch, dead),
-            *(
-                Route(prefix, hops, ends[0].number)
-                for prefix, ends in places.items()
-                if switch not in ends and switch in nearest[ends]
-                for hops in [_towards(ways, nearest[ends][switch], nearest[ends], dead)]
-            ),
-        )
-    return routes
+    routes = RouteMap(fabric, dead, drained)
+    return {switch: tuple(routes.of(switch)) for switch in fabric.switches}
+
+
+class Ways(NamedTuple):
+    """Equally good ways from a switch, and the places they lead to."""
+
+    hops: tuple[NextHop, ...]
+    places: Places
+
+
+class Directions:
+    """The ways from every switch to every place, which is at one switch or at several.
+
+    What is as far from a switch, and what is that near to its neighbour, is found for all places
+    at once.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        places: Iterable[Collection[Node]],
+        dead: Collection[str] = frozenset(),
+        drained: Collection[str] = frozenset(),
+    ) -> None:
+        self._most = MOST_WAYS if dead else None  # a way round may lead over any leaf
+        self._neighbours = _neighbours(fabric, {*dead}, {*drained})
+        here = dict.fromkeys(fabric.switches, 0)
+        for number, switches in enumerate(places):
+            for switch in switches:
+                here[switch] |= 1 << number
+        self._far = self._reached(here)
+
+    def _reached(self, here: dict[Node, Places]) -> dict[Node, dict[int, Places]]:
+        """By switch and distance: the places that are so far away."""
+        found = {switch: {0: places} for switch, places in here.items()}
+        known = dict(here)
+        most = max((far for near in self._neighbours.values() for _, far, _ in near), default=1)
+        distance = latest = 0
+        while distance - latest < most:
+            distance += 1
+            for switch, neighbours in self._neighbours.items():
+                places = 0
+                for peer, far, _ in neighbours:
+                    places |= found[peer].get(distance - far, 0)
+                if places := places & ~known[switch]:
+                    found[switch][distance] = places
+                    known[switch] |= places
+                    latest = distance
+        return found
+
+    def ways(self, switch: Node) -> list[Ways]:
+        """A switch's ways to what is not its own, in the order of the first places there."""
+        found: dict[tuple[NextHop, ...], Places] = {}
+        for distance, places in self._far[switch].items():
+            kinds = [Ways((), places)] if distance else []
+            for peer, far, hops in self._neighbours[switch]:
+                if towards := self._far[peer].get(distance - far, 0) & places:
+                    kinds = [*_parted(kinds, towards, hops)]
+            for ways in kinds:
+                hops = ways.hops[: self._most]
+                found[hops] = found.get(hops, 0) | ways.places
+        return sorted(starmap(Ways, found.items()), key=lambda ways: ways.places & -ways.places)
+
+    def hops(self, switch: Node) -> dict[int, tuple[NextHop, ...]]:
+        """The same by the number of a place."""
+        return {number: hops for hops, places in self.ways(switch) for number in numbers_of(places)}
+
+
+def _parted(kinds: Iterable[Ways], towards: Places, hops: tuple[NextHop, ...]) -> Iterator[Ways]:
+    """The same, where these ways lead to some of the places, too."""
+    for known, places in kinds:
+        if both := places & towards:
+            yield Ways((*known, *hops), both)
+        if others := places & ~towards:
+            yield Ways(known, others)
+
+
+def numbers_of(places: Places) -> Iterator[int]:
+    """The numbers of places, in order."""
+    while places:
+        first = places & -places
+        yield first.bit_length() - 1
+        places ^= first
+
+
+class RouteMap:
+    """Every switch's routes: to its own hosts, and to what is behind others."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        dead: Collection[str] = frozenset(),
+        drained: Collection[str] = frozenset(),
+    ) -> None:
+        self._fabric, self._dead = fabric, dead
+        leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
+        self._prefixes = _places(fabric, leaves, dead)
+        behind: dict[tuple[Node, ...], list[Network]] = {}
+        for prefix, ends in self._prefixes.items():
+            behind.setdefault(ends, []).append(prefix)
+        self._numbers = {ends: number for number, ends in enumerate(behind)}
+        self.places = [(ends[0].number, prefixes) for ends, prefixes in behind.items()]
+        """By number: which leaf, or which pair's first, and what is there."""
+        self._directions = Directions(fabric, behind, dead, drained)
+
+    def of(self, switch: Node) -> Iterator[Route]:
+        """A switch's routes."""
+        yield from self.own(switch)
+        hops = self._directions.hops(switch)
+        for prefix, ends in self._prefixes.items():
+            if found := hops.get(self._numbers[ends]):
+                yield Route(prefix, found, ends[0].number)
+
+    def own(self, switch: Node) -> tuple[Route, ...]:
+        """Those to its own hosts."""
+        return _to_own_hosts(self._fabric, switch, self._dead)
+
+    def ways(self, switch: Node) -> list[Ways]:
+        """The others' next hops, and the places they lead to."""
+        return self._directions.ways(switch)
 
 
 def routes_behind(
@@ -90,31 +197,16 @@ def routes_behind(
     dead: Collection[str] = frozenset(),
 ) -> dict[Node, tuple[Route, ...]]:
     """Every switch's routes to what is behind leaves, who know themselves how they send there."""
-    living = living_switches(fabric, dead)
-    nearest = {
-        prefix: _nearest([distances_from(living, leaf) for leaf in leaves])
-        for prefix, leaves in behind.items()
-    }
+    directions = Directions(fabric, behind.values(), dead)
     routes = {}
     for switch in fabric.switches:
-        ways = _ways(fabric, living, switch, {*dead}, set())
+        hops = directions.hops(switch)
         routes[switch] = tuple(
-            Route(prefix, leaves.get(switch) or _towards(ways, far[switch], far, dead))
-            for prefix, leaves in behind.items()
-            for far in [nearest[prefix]]
-            if switch in far
+            Route(prefix, hops[number] if number in hops else leaves[switch])
+            for number, (prefix, leaves) in enumerate(behind.items())
+            if number in hops or switch in leaves
         )
     return routes
-
-
-def _nearest(distances: list[Distances]) -> Distances:
-    """How far every switch is from the nearest of several."""
-    if len(distances) == 1:
-        return distances[0]
-    found: Distances = {}
-    for each in distances:
-        found |= {node: min(far, found.get(node, far)) for node, far in each.items()}
-    return found
 
 
 def _places(
@@ -159,6 +251,8 @@ def living_switches(
     drained: Collection[str] = frozenset(),
 ) -> nx.Graph[Node]:
     """Switches, and who is joined by a cable that is not dead; by drained ones alone it is far."""
+    import networkx as nx  # as below: routes do without
+
     graph: nx.Graph[Node] = nx.Graph()
     graph.add_nodes_from(fabric.switches)
     living = [link for link in fabric.links if link.joins_switches and link.name not in dead]
@@ -176,6 +270,8 @@ def in_turn(
     fabric: Fabric, before: frozenset[str], after: frozenset[str]
 ) -> Iterator[frozenset[str]]:
     """What switches are to be told is drained, one after the other, the last being ``after``."""
+    import networkx as nx
+
     now = before
     if not nx.is_bipartite(living_switches(fabric)):
         for name in sorted(before ^ after)[:-1]:
@@ -186,6 +282,8 @@ def in_turn(
 
 def distances_from(graph: nx.Graph[Node], switch: Node) -> Distances:
     """How far everybody is who can be reached."""
+    import networkx as nx
+
     if graph.graph.get(FAR):
         return dict(nx.single_source_dijkstra_path_length(graph, switch, weight=FAR))
     return dict(nx.single_source_shortest_path_length(graph, switch))
@@ -198,15 +296,10 @@ def ways_to(
     drained: Collection[str] = frozenset(),
 ) -> dict[Node, tuple[NextHop, ...]]:
     """The next hops to every other switch that can be reached."""
-    graph = living_switches(fabric, dead, drained)
-    near = distances_from(graph, switch)
-    ways = _ways(fabric, graph, switch, {*dead}, {*drained})
-    found = {}
-    for other in sorted(near):
-        if other != switch:
-            distance = distances_from(graph, other)
-            found[other] = _towards(ways, distance[switch], distance, dead)
-    return found
+    directions = Directions(fabric, ((other,) for other in fabric.switches), dead, drained)
+    return {
+        fabric.switches[number]: hops for number, hops in sorted(directions.hops(switch).items())
+    }
 
 
 def still_taken(
@@ -232,29 +325,17 @@ def still_taken(
     return frozenset(link.name for link in links if is_taken(link))
 
 
-def _ways(
-    fabric: Fabric,
-    graph: nx.Graph[Node],
-    switch: Node,
-    dead: Set[str],
-    drained: Set[str],
-) -> Ways:
-    """A switch's neighbours, how far each counts as, and every living cable to it that may be
-    chosen."""
-    ways: Ways = []
-    for peer in sorted(graph.neighbors(switch)):
-        cost = graph.edges[switch, peer].get(FAR, 1)
-        left_out = dead if cost > 1 else dead | drained
-        cables = [each for each in fabric.links_between(switch, peer) if each.name not in left_out]
-        mac = fabric.mac(peer)
-        ways.append((peer, cost, [NextHop(link.port_of(switch), mac) for link in cables]))
-    return ways
-
-
-def _towards(
-    ways: Ways, near: float, distance: dict[Node, float], dead: Collection[str]
-) -> tuple[NextHop, ...]:
-    """The next hops to the leaf that everybody is so far from, of who is that near."""
-    hops = [hop for peer, cost, hops in ways if distance[peer] + cost == near for hop in hops]
-    # A way round may lead over any leaf: as many as a group holds are enough.
-    return tuple(hops[:MOST_WAYS] if dead else hops)
+def _neighbours(fabric: Fabric, dead: Set[str], drained: Set[str]) -> dict[Node, list[_Neighbour]]:
+    """By switch: who is joined to it by a living cable, in order."""
+    unit, far = (2, round(2 * _DRAINED)) if drained else (1, 0)
+    found: dict[Node, list[_Neighbour]] = {}
+    for switch, others in fabric.joined.items():
+        found[switch] = beside = []
+        for peer in sorted(others):
+            living = [each for each in fabric.links_between(switch, peer) if each.name not in dead]
+            near = [each for each in living if each.name not in drained] if drained else living
+            if living:
+                mac = fabric.mac(peer)
+                hops = tuple(NextHop(link.port_of(switch), mac) for link in near or living)
+                beside.append((peer, unit if near else far, hops))
+    return found

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv6Address
 from itertools import pairwise
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from controller.routes import FAR, living_switches
 from controller.settings import Settings, SettingsError, Steering
 from topologies import Fabric, Link, Node, NodeKind
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 BLOCK = 0xFCBBBB00
 END = 0xF000
@@ -99,6 +101,8 @@ class Policy:
 
 def paths_between(graph: nx.Graph[Node], one: Node, other: Node) -> tuple[Path, ...]:
     """All shortest ways from leaf to leaf, in the order of their switches."""
+    import networkx as nx
+
     if not nx.has_path(graph, one, other):
         return ()
     weight = FAR if graph.graph.get(FAR) else None
@@ -185,6 +189,8 @@ def lists_between(
 
 def drained_on(graph: nx.Graph[Node], path: Path) -> float:
     """How many steps of a way are drained, by `living_switches`; infinity: it is dead."""
+    import networkx as nx
+
     if not nx.is_path(graph, path):
         return math.inf
     return sum(FAR in graph.edges[ends] for ends in pairwise(path))
@@ -200,7 +206,7 @@ def _ways(fabric: Fabric, paths: Iterable[Path], dead: Set[str]) -> tuple[Way, .
 
 
 def _check(fabric: Fabric, path: Path) -> None:
-    for here, there in nx.utils.pairwise(path):
+    for here, there in pairwise(path):
         if not fabric.links_between(here, there):
             known = sorted(n.name for n in fabric.graph[here] if n.kind is not NodeKind.HOST)
             raise SettingsError(

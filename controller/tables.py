@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
-from itertools import count
+from itertools import chain, count
+from typing import NamedTuple
 
 from controller import headroom, segments, tenants, thresholds
 from controller.entities import (
@@ -27,7 +28,16 @@ from controller.entities import (
 )
 from controller.headroom import bytes_in, in_cells, pause_ns, renewal_ns
 from controller.inc import inc_entries, tree_of
-from controller.routes import MOST_WAYS, NextHop, Route, routes_of, ways_to
+from controller.routes import (
+    MOST_WAYS,
+    NextHop,
+    Places,
+    Route,
+    RouteMap,
+    numbers_of,
+    routes_of,
+    ways_to,
+)
 from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
 from params.access import Rule
 from params.buffer import Buffer
@@ -95,6 +105,8 @@ ROUTING = (  # the tables that routes are in, with all they lead to
     *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
 )
 _PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
+_PLACES_A_PART = 32  # so many leaves are often told of together, as those of a pod are
+_SOME_PLACES = (1 << _PLACES_A_PART) - 1
 _ALL = 0xFFFFFFFF  # bytes: no limit
 _PAUSE_QUANTA = 0xFFFF  # that a pause frame asks for
 _COLLECTOR, _COLLECTOR_PORT = IPv4Address("10.255.255.1"), 32766  # of telemetry reports
@@ -216,24 +228,50 @@ def switch_plan(
         *tenants.own_entries(fabric, switch),
         *tenants.far_entries(fabric, switch, known),
         *_steering(site, policies),
-        *_punts(site),
-        *_policies(site),
-        *buffering(site),
-        *_queue_limits(site),
-        *_trim(site),
-        *_pause(site),
-        *_credits(site),
-        *_replay(site),
-        *marking(site),
-        *_schedule(site),
-        *_load(site),
-        *_telemetry(site),
-        *_notify(site),
-        *_csig(site),
         *_inc(site, dead),
-        *_permissions(site),
-        *_losses(site),
+        *_as_its_like(site),
+        *_by_itself(site),
     )
+
+
+def _as_its_like(site: SwitchSite) -> Iterator[Entity]:
+    """What follows from a switch's links alone: see `_likeness`."""
+    yield from buffering(site)
+    yield from _queue_limits(site)
+    yield from _trim(site)
+    yield from _pause(site)
+    yield from _replay(site)
+    yield from marking(site)
+    yield from _schedule(site)
+    yield from _load(site)
+    yield from _reports(site)
+
+
+def _by_itself(site: SwitchSite) -> Iterator[Entity]:
+    """What has a switch's own number or address in it, or its neighbours'."""
+    yield from _punts(site)
+    yield from _policies(site)
+    yield from _pause_senders(site)
+    yield from _credits(site)
+    yield from _telemetry(site)
+    yield from _notify(site)
+    yield from _csig(site)
+    yield from _permissions(site)
+    yield from _losses(site)
+
+
+def _likeness(site: SwitchSite) -> Hashable:
+    """What `_as_its_like` says follows from: alike, alike."""
+    settings = site.settings
+    links = []
+    for port, peer in site.ports.items():
+        link = site.fabric.link_at(site.switch, port)
+        shares: tuple[float | None, ...] = ()
+        if settings.slowed or settings.one_way:
+            way = link.direction(site.switch)
+            shares = settings.slowed.get(way), settings.one_way.get(way)
+        links.append((port, peer.kind is NodeKind.HOST, link.speed, shares))
+    return tuple(links)
 
 
 # --- classify.p4, route.p4, path.p4, forward.p4 ------------------------------------------------
@@ -273,9 +311,7 @@ def routing(
         known.update(groups)
     for next_hops, group in groups.items():
         yield from _group(site, group, next_hops)
-    neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
-    for port, mac in sorted(neighbours.items()):
-        yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=mac_bits(mac))
+    yield from _neighbours(groups)
     steered = dict(_steered_prefixes(site, policies))
     for route in routes:
         if route.prefix not in steered:
@@ -286,6 +322,12 @@ def routing(
         yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
     for prefix, policy in steered.items():
         yield _steered(prefix, policy, routes, groups)
+
+
+def _neighbours(groups: Groups) -> Iterator[Entity]:
+    neighbours = {hop.port: hop.mac for next_hops in groups for hop in next_hops}
+    for port, mac in sorted(neighbours.items()):
+        yield entry("neighbours", {"meta.out_port": port}, "neighbour", mac=mac_bits(mac))
 
 
 def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
@@ -738,14 +780,6 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
             watched_classes=lossless if every else 0,
             every=every,
         )
-        yield entry(
-            "pause_senders",
-            {"standard_metadata.egress_port": port},
-            "sender",
-            mac=mac_bits(site.fabric.mac(site.switch)),
-            pause_quanta=_PAUSE_QUANTA,
-            renew=site.ticks(renewal_ns(site.link(port), _PAUSE_QUANTA)),
-        )
     if every:
         yield default(
             "watchdogs",
@@ -757,6 +791,19 @@ def _pause(site: SwitchSite) -> Iterator[Entity]:
         )
     else:
         yield default("watchdogs", "NoAction")
+
+
+def _pause_senders(site: SwitchSite) -> Iterator[Entity]:
+    mac = mac_bits(site.fabric.mac(site.switch))
+    for port in site.ports if site.lossless else ():
+        yield entry(
+            "pause_senders",
+            {"standard_metadata.egress_port": port},
+            "sender",
+            mac=mac,
+            pause_quanta=_PAUSE_QUANTA,
+            renew=site.ticks(renewal_ns(site.link(port), _PAUSE_QUANTA)),
+        )
 
 
 # --- credit.p4, link.p4 --------------------------------------------------------------------------
@@ -959,6 +1006,23 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
                 number=link_number(site.switch, port),
                 tick=round(65536 * site.settings.tick_ns),
             )
+    if telemetry.report_port is None:
+        yield default("collectors", "NoAction")
+        return
+    yield default(
+        "collectors",
+        "to_collector",
+        node=node_id(site.switch),
+        src_mac=mac_bits(site.fabric.mac(site.switch)),
+        dst_mac=0xFFFFFFFFFFFF,
+        src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
+        dst_addr=int(_COLLECTOR),
+        dst_port=_COLLECTOR_PORT,
+    )
+
+
+def _reports(site: SwitchSite) -> Iterator[Entity]:
+    telemetry = site.settings.telemetry
     if telemetry.share:
         for port in site.host_ports:
             yield entry(
@@ -977,7 +1041,6 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
             match: dict[str, Match] = {"meta.dst_port": (INC_PORT, 0xFFFF)}
             yield entry("int_flows", match, "NoAction", 2)
     if telemetry.report_port is None:
-        yield default("collectors", "NoAction")
         return
     if telemetry.drop_share:
         for block in ("drop_reports", "late_drop_reports"):
@@ -991,16 +1054,6 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
                     share=chance_code(telemetry.drop_share),
                 )
     yield CloneSession(SESSION_REPORTS, telemetry.report_port)
-    yield default(
-        "collectors",
-        "to_collector",
-        node=node_id(site.switch),
-        src_mac=mac_bits(site.fabric.mac(site.switch)),
-        dst_mac=0xFFFFFFFFFFFF,
-        src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
-        dst_addr=int(_COLLECTOR),
-        dst_port=_COLLECTOR_PORT,
-    )
 
 
 # --- notify.p4 -----------------------------------------------------------------------------------
@@ -1173,3 +1226,73 @@ def switch_plans(
         )
         for switch, routes in routes_of(fabric, dead, settings.drained).items()
     }
+
+
+class PlanParts(NamedTuple):
+    """A switch's plan: what others are told as well, the same objects in theirs, and its own."""
+
+    alike: tuple[SwitchPlan, ...]
+    own: SwitchPlan
+
+    @property
+    def plan(self) -> SwitchPlan:
+        """All of it."""
+        return *chain.from_iterable(self.alike), *self.own
+
+
+class Plans:
+    """The plans of a fabric's switches, all of it being up, in parts.
+
+    What several switches are told alike is one part: routes to so many leaves by a group of the
+    same number, or all that follows from their links alone.
+    """
+
+    def __init__(self, fabric: Fabric, settings: Settings = USUAL) -> None:
+        self._fabric, self._settings = fabric, settings
+        self._routes = RouteMap(fabric, drained=settings.drained)
+        self._known: dict[Hashable, SwitchPlan] = {}
+        self._classes = tuple(_classes(settings))
+
+    def parts(self, switch: Node) -> PlanParts:
+        """A switch's plan."""
+        site = SwitchSite(self._fabric, switch, self._settings)
+        if site.settings.segments or site.settings.steering or site.fabric.tenants:
+            routes = tuple(self._routes.of(switch))
+            return PlanParts((), switch_plan(site.fabric, switch, routes, site.settings))
+        groups: Groups = {}
+        routing = tuple(self._routing(site, groups))
+        alike = self._shared(_likeness(site), partial(_as_its_like, site))
+        own = (
+            *(_route(route, groups) for route in self._routes.own(switch)),
+            *_neighbours(groups),
+            *_inc(site, ()),
+            *_by_itself(site),
+        )
+        return PlanParts((self._classes, *routing, alike), own)
+
+    def _shared(self, key: Hashable, make: Callable[[], Iterable[Entity]]) -> SwitchPlan:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(make())
+        return found
+
+    def _routing(self, site: SwitchSite, groups: Groups) -> Iterator[SwitchPlan]:
+        """What leads to others, by groups that are found with it."""
+        for hops, places in self._routes.ways(site.switch):
+            number = 0
+            if len(hops) > 1:
+                groups[hops] = number = len(groups) + 1
+                links = tuple((hop.port, site.link_now(hop.port).rate_bps) for hop in hops)
+                key: Hashable = "group", site.switch.kind, number, links
+                yield self._shared(key, partial(_group, site, number, hops))
+            for first in range(0, places.bit_length(), _PLACES_A_PART):
+                if some := places >> first & _SOME_PLACES:
+                    key = "routes", first, some, number or hops
+                    yield self._shared(key, partial(self._to, hops, some << first, groups))
+
+    def _to(self, hops: tuple[NextHop, ...], places: Places, groups: Groups) -> Iterator[Entity]:
+        """Routes to places."""
+        for number in numbers_of(places):
+            leaf, prefixes = self._routes.places[number]
+            for prefix in prefixes:
+                yield _route(Route(prefix, hops, leaf), groups)

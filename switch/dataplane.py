@@ -68,7 +68,7 @@ from .program import Program
 from .records import CTL_COUNTER, CTL_METER, CTL_REGISTER, METER, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -357,6 +357,11 @@ _SCRATCH = _Scratch()
 def _release(runtime: ctypes.CDLL, loop: int | None, switch: int, box: int) -> None:
     runtime.hosted_free(loop, switch)
     runtime.memory_box_free(box)
+
+
+def padded(records: Iterable[bytes]) -> bytes:
+    """Records as they are carried out: each from a multiple of 8 bytes on."""
+    return b"".join(r if len(r) % 8 == 0 else r + bytes(-len(r) % 8) for r in records)
 
 
 class Dataplane:
@@ -769,6 +774,25 @@ class Dataplane:
             results.append(self._explain(op, reason) if reason else None)
         return results
 
+    @property
+    def order_tables(self) -> Collection[int]:
+        """The tables whose entries are orders: see `set_order_tables`."""
+        return self._orders.keys()
+
+    def write_many(self, packed: bytes, count: int, orders: Iterable[TableWrite]) -> OpError | None:
+        """Carry out so many operations, packed as `padded` has them; what was refused first.
+
+        ``orders`` are those of them that write `order_tables`.
+        """
+        results = self._written(packed, count, whole=False)
+        for op in orders:
+            self._obey(op)
+        if not any(results):
+            return None
+        reason = next(result for result in results if result) & 0xFFFFFFFF
+        code, text = native.reason(reason)
+        return OpError(Code(code), text)
+
     def _explain(self, op: Op, reason: int) -> OpError:
         code, text = native.reason(reason)
         return OpError(Code(code), f"{self._describe(op)}: {text}")
@@ -803,14 +827,15 @@ class Dataplane:
         """Have records carried out; returns a reason for each, 0 for done."""
         if not records:
             return []
-        padded = [r if len(r) % 8 == 0 else r + bytes(-len(r) % 8) for r in records]
-        data = b"".join(padded)
-        n = len(records)
+        results = self._written(padded(records), len(records), whole=whole)
+        return [r & 0xFFFFFFFF for r in results]
+
+    def _written(self, data: bytes, n: int, *, whole: bool) -> ctypes.Array[ctypes.c_uint64]:
         results = (ctypes.c_uint64 * n)()
         self._native.hosted_write(
             self._l, self._sw, data, len(data), results, n, whole, self._now_ns
         )
-        return [r & 0xFFFFFFFF for r in results]
+        return results
 
     def _need(self) -> Records:
         if self._records is None:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-import networkx as nx
-
 from topologies.fabric import USUAL, Fabric, Node, NodeKind, Speed, TopologyError
 
 MOST_NODES = 1 << 16
@@ -109,6 +107,8 @@ def _tiers(
         raise TopologyError(f"there is no {'switch' if hosts else 'host'}")
     if len(hosts) + len(switches) > MOST_NODES:
         raise TopologyError(f"more than {MOST_NODES:,} hosts and switches")
+    import networkx as nx
+
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from((*hosts, *switches))
     seen = set()

@@ -26,16 +26,17 @@ Everything a user may want to type is computable from a node's name and place:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, reduce
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from itertools import count
 from operator import or_
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import networkx as nx
+if TYPE_CHECKING:
+    import networkx as nx
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -63,9 +64,13 @@ class NodeKind(IntEnum):
     SPINE = 2
     CORE = 3
 
+    __hash__ = int.__hash__  # that of enumerations is Python's, and nodes are keys everywhere
 
-@dataclass(frozen=True, slots=True, order=True)
-class Node:
+
+_CALLED = "h", "leaf", "spine", "core"
+
+
+class Node(NamedTuple):
     """A host or a switch."""
 
     kind: NodeKind
@@ -74,8 +79,7 @@ class Node:
     @property
     def name(self) -> str:
         """``h3``, ``leaf1``, ``spine2``."""
-        prefix = "h" if self.kind is NodeKind.HOST else self.kind.name.lower()
-        return f"{prefix}{self.number}"
+        return f"{_CALLED[self.kind]}{self.number}"
 
     def interface(self, port: int) -> str:
         """The name of the network interface at one of this node's ports."""
@@ -96,9 +100,9 @@ class Speed:
 USUAL = Speed()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Link:
-    """A cable between two ports."""
+    """A cable between two ports; what it is called is worked out once."""
 
     a: Node
     a_port: int
@@ -107,17 +111,17 @@ class Link:
     speed: Speed = USUAL
     number: int = 1  # among those between the same two nodes
 
-    @property
+    @cached_property
     def name(self) -> str:
         """``leaf1-spine2``: the two ends, the one nearer to the hosts first; or with a number."""
         return f"{self.a}-{self.b}{self._suffix}"
 
-    @property
+    @cached_property
     def up(self) -> str:
         """The name of the direction away from the hosts: ``leaf1>spine2``."""
         return f"{self.a}>{self.b}{self._suffix}"
 
-    @property
+    @cached_property
     def down(self) -> str:
         """The name of the direction towards the hosts: ``spine2>leaf1``."""
         return f"{self.b}>{self.a}{self._suffix}"
@@ -154,11 +158,10 @@ class Fabric:
         self.is_stretched = False  # whether each of these is one subnet
         self.is_spread = True
         """Whether connections use all planes that both ends are in, and not the first of these."""
-        self.graph: nx.Graph[Node] = nx.Graph()  # who is cabled to whom, by however many cables
-        self._named: dict[str, Node] = {}
         self._links: list[Link] = []
         self._by_port: dict[Node, dict[int, Link]] = {}
-        self._between: dict[frozenset[Node], list[Link]] = {}
+        self._free: dict[Node, int] = {}  # below which no port is
+        self._between: dict[tuple[Node, Node], list[Link]] = {}  # the lesser end first
         self._slots: dict[Node, dict[Node, int]] = {}  # by host and leaf, in the order of its ports
         self._below: Counter[Node] = Counter()  # leaves' hosts
         self._first_of: dict[Node, Node] = {}  # by the second leaf of a pair
@@ -201,7 +204,7 @@ class Fabric:
         b_port: int | None = None,
     ) -> None:
         """Cable two nodes, each at its lowest free port unless told otherwise."""
-        beside = self._between.setdefault(frozenset((a, b)), [])
+        beside = self._between.setdefault((a, b) if a < b else (b, a), [])
         if beside and NodeKind.HOST in (a.kind, b.kind):
             raise TopologyError(f"{a} and {b} are cabled already: a host has one cable")
         if beside:
@@ -213,8 +216,6 @@ class Fabric:
         self._links.append(link)
         self._by_port.setdefault(a, {})[link.a_port] = link
         self._by_port.setdefault(b, {})[link.b_port] = link
-        self.graph.add_edge(a, b)
-        self._named |= {a.name: a, b.name: b}
 
     def pair(self, first: Node, second: Node) -> None:
         """Let two leaves be the same to their hosts, which hang at both."""
@@ -262,9 +263,10 @@ class Fabric:
             raise TopologyError(f"port {wanted} of {node} has two links")
         port = wanted
         if port is None:
-            port = 0 if node.kind is NodeKind.HOST else 1
+            port = self._free.get(node, 0 if node.kind is NodeKind.HOST else 1)
             while port in taken:
                 port += 1
+            self._free[node] = port
         if port > MAX_PORT:
             raise TopologyError(f"{node} has a port {port}, and its last one is {MAX_PORT}")
         return port
@@ -274,20 +276,47 @@ class Fabric:
     @cached_property
     def hosts(self) -> tuple[Node, ...]:
         """All hosts in order."""
-        return tuple(sorted(node for node in self.graph if node.kind is NodeKind.HOST))
+        return tuple(sorted(node for node in self._by_port if node.kind is NodeKind.HOST))
 
     @cached_property
     def switches(self) -> tuple[Node, ...]:
         """All switches, leaves first."""
-        return tuple(sorted(node for node in self.graph if node.kind is not NodeKind.HOST))
+        return tuple(sorted(node for node in self._by_port if node.kind is not NodeKind.HOST))
+
+    @cached_property
+    def graph(self) -> nx.Graph[Node]:
+        """Who is cabled to whom, by however many cables."""
+        import networkx as nx  # which a run in the simulator mostly does without
+
+        return nx.Graph((link.a, link.b) for link in self._links)
+
+    def far_from(self, node: Node) -> dict[Node, int]:
+        """How many links each node that can be reached is away from one."""
+        found, edge, far = {node: 0}, [node], 0
+        while edge:
+            far += 1
+            behind = {other for here in edge for other in self.neighbours(here)}
+            edge = [other for other in behind if other not in found]
+            found |= dict.fromkeys(edge, far)
+        return found
+
+    def neighbours(self, node: Node) -> Iterator[Node]:
+        """What hangs at a node's ports, in no order."""
+        return (link.b if link.a == node else link.a for link in self._by_port[node].values())
+
+    @cached_property
+    def joined(self) -> dict[Node, list[Node]]:
+        """By switch: the switches that are cabled to it, in the order in which they were."""
+        found: dict[Node, dict[Node, None]] = {switch: {} for switch in self.switches}
+        for link in self._links:
+            if link.joins_switches:
+                found[link.a][link.b] = found[link.b][link.a] = None
+        return {switch: list(others) for switch, others in found.items()}
 
     @cached_property
     def longest_way(self) -> int:
         """The most switches that a packet crosses if it goes the shortest way."""
-        beside = {
-            switch: [node for node in self.graph[switch] if node.kind is not NodeKind.HOST]
-            for switch in self.switches
-        }
+        beside = self.joined
         leaves = [switch for switch in self.switches if switch.kind is NodeKind.LEAF]
         # Which leaves a switch is reached from, a bit each, after ever more hops.
         reached = dict.fromkeys(beside, 0) | {leaf: 1 << bit for bit, leaf in enumerate(leaves)}
@@ -315,13 +344,17 @@ class Fabric:
         known = ", ".join(node.name for node in (*self.switches, *self.hosts))
         raise TopologyError(f"there is no node '{name}' in this fabric; there are {known}")
 
+    @cached_property
+    def _named(self) -> dict[str, Node]:
+        return {node.name: node for node in self._by_port}
+
     def port_towards(self, node: Node, neighbour: Node) -> int:
         """The port of ``node`` at which ``neighbour`` hangs, or first hangs."""
         return self.links_between(node, neighbour)[0].port_of(node)
 
     def links_between(self, a: Node, b: Node) -> tuple[Link, ...]:
         """The cables between two nodes, by their numbers."""
-        return tuple(self._between.get(frozenset((a, b)), ()))
+        return tuple(self._between.get((a, b) if a < b else (b, a), ()))
 
     def link_at(self, node: Node, port: int) -> Link:
         """The cable at a port of a node."""
@@ -375,14 +408,20 @@ class Fabric:
         """Planes are counted as those count them that have most ports."""
         found: dict[Node, int] = {}
         if self.host_ports > 1:
-            joined = self.graph.subgraph(self.switches)
             numbers = count()
             for leaves in sorted(self._slots.values(), key=len, reverse=True):
                 for leaf in leaves:
                     if leaf not in found:
-                        whole = nx.node_connected_component(joined, leaf)
-                        found |= dict.fromkeys(whole, next(numbers))
+                        found |= dict.fromkeys(self._all_joined(leaf), next(numbers))
         return dict.fromkeys(self.switches, 0) | found
+
+    def _all_joined(self, switch: Node) -> set[Node]:
+        """The switches that can be reached from one by others."""
+        found, edge = {switch}, [switch]
+        while edge:
+            edge = [other for here in edge for other in self.joined[here] if other not in found]
+            found.update(edge)
+        return found
 
     @property
     def has_pairs(self) -> bool:

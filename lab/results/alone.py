@@ -10,7 +10,10 @@ ways the quickest counts.
 
 from __future__ import annotations
 
-from functools import cache
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, cached_property, reduce
+from operator import or_
 from typing import NamedTuple
 
 from controller import LinkSpec
@@ -21,7 +24,8 @@ from topologies import Link, Node
 from traffic.collectives import Schedule
 from traffic.endpoint import Recovery
 
-Way = tuple[LinkSpec, ...]  # the cables that a packet crosses, in order
+Way = Sequence[LinkSpec]  # the cables that a packet crosses, in order
+_Kinds = tuple[int, ...]  # the same by the numbers of their kinds
 
 
 class Message(NamedTuple):
@@ -91,12 +95,14 @@ class Alone:
         cables_of = {
             place: cable(fabric.links_between(place[0], leaf)[0]) for place, leaf in leaves.items()
         }
-        self._cables: dict[Node, dict[Node, set[LinkSpec]]] = {}
+        kinds_of_cables: dict[LinkSpec, int] = {}
+        self._cables: dict[Node, dict[Node, set[int]]] = {}
         for link in experiment.fabric.links:
             if link.joins_switches:
+                kind = kinds_of_cables.setdefault(cable(link), len(kinds_of_cables))
                 for here, there in ((link.a, link.b), (link.b, link.a)):
-                    cables = self._cables.setdefault(here, {}).setdefault(there, set())
-                    cables.add(cable(link))
+                    self._cables.setdefault(here, {}).setdefault(there, set()).add(kind)
+        self._kinds_of_cables = list(kinds_of_cables)
         # Hosts that hang on a leaf by alike cables differ in nothing else.
         kinds: dict[tuple[Node, LinkSpec], int] = {}
         self._kind_of = {
@@ -106,7 +112,6 @@ class Alone:
         self._kinds = list(kinds)
         self._plane_between = cache(lambda a, b: fabric.planes_of(a, b)[0])
         self._has_planes = fabric.planes > 1 and not fabric.is_spread
-        self._ways_from = cache(self._find_ways)
         self._takes = cache(self._between)
         self._crossing = cache(self._quickest)
 
@@ -131,25 +136,41 @@ class Alone:
 
     def _between(self, size: int, src: int, dst: int) -> float:
         (leaf, first), (other, last) = self._kinds[src], self._kinds[dst]
-        return self._crossing(size, first, self._ways_from(leaf)[other], last)
+        bit = self._leaves[leaf]
+        between = frozenset(way for way, leaves in self._ways[other].items() if leaves & bit)
+        return self._crossing(size, first, between, last)
 
     def _quickest(
-        self, size: int, first: LinkSpec, between: frozenset[Way], last: LinkSpec
+        self, size: int, first: LinkSpec, between: frozenset[_Kinds], last: LinkSpec
     ) -> float:
         message = Message.of(size, self._mtu, self._around, each_has_reth=self._each_has_reth)
-        return min(crossing_ns(message, (first, *way, last)) for way in between)
+        ways = ([self._kinds_of_cables[kind] for kind in way] for way in between)
+        return min(crossing_ns(message, (first, *way, last)) for way in ways)
 
-    def _find_ways(self, leaf: Node) -> dict[Node, frozenset[Way]]:
-        """The shortest ways from a leaf to every switch; those of equal cables count as one."""
-        found: dict[Node, set[Way]] = {leaf: {()}}
-        edge = [leaf]
+    @cached_property
+    def _leaves(self) -> dict[Node, int]:
+        """A bit for each."""
+        leaves = dict.fromkeys(leaf for leaf, _ in self._kinds)
+        return {leaf: 1 << number for number, leaf in enumerate(leaves)}
+
+    @cached_property
+    def _ways(self) -> dict[Node, dict[_Kinds, int]]:
+        """By switch: its shortest ways, those of equal cables being one, and from which leaves."""
+        edge: dict[Node, dict[_Kinds, int]] = {
+            leaf: {(): bit} for leaf, bit in self._leaves.items()
+        }
+        found, known = dict(edge), Counter(self._leaves)
         while edge:
-            reached: dict[Node, set[Way]] = {}
-            for here in edge:
+            reached: dict[Node, dict[_Kinds, int]] = {}
+            for here, ways in edge.items():
                 for there, cables in self._cables.get(here, {}).items():
-                    if there not in found:
-                        ways = reached.setdefault(there, set())
-                        ways.update((*way, cable) for way in found[here] for cable in cables)
-            found |= reached
-            edge = list(reached)
-        return {switch: frozenset(ways) for switch, ways in found.items()}
+                    for way, leaves in ways.items():
+                        if new := leaves & ~known[there]:
+                            behind = reached.setdefault(there, {})
+                            for cable in cables:
+                                behind[*way, cable] = behind.get((*way, cable), 0) | new
+            for there, ways in reached.items():
+                known[there] |= reduce(or_, ways.values())
+                found[there] = found.get(there, {}) | ways
+            edge = reached
+        return found

@@ -26,9 +26,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
-
-import networkx as nx
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from controller.thresholds import ask_after_ns, credit
 from lab.results.outcome import INTERRUPTION, Look, Outcome, Wait
@@ -40,6 +38,9 @@ from params.quantity import duration, packets, plural
 from topologies import Fabric, Link, Node
 from traffic.collectives import NEVER
 from traffic.endpoint import Recovery, Stand
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Verdict = Literal[
     "deadlock", "no-route", "halted", "paused", "credit", "nak", "time-out", "lost", "retries",
@@ -194,6 +195,8 @@ class Standing:
 
     def circle(self, queue: Queue) -> tuple[str, ...]:
         """Directions that wait for one another, among what a dead queue waits for."""
+        import networkx as nx
+
         waits: nx.DiGraph[Queue] = nx.DiGraph(
             (one, then)
             for one in sorted(self.ahead(queue) & self.dead)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
-import networkx as nx
 from pydantic import ValidationError
 
 from controller import LinkSpec, Settings
@@ -322,15 +321,9 @@ class Experiment:
         return self._round_trip_ns(max(far, default=0))
 
     @cached_property
-    def _known_far(self) -> dict[Node, dict[Node, int]]:
-        return {}
-
-    def _far(self, leaf: Node) -> dict[Node, int]:
+    def _far(self) -> Callable[[Node], dict[Node, int]]:
         """How many links each node is away from a leaf."""
-        if leaf not in self._known_far:
-            far = nx.single_source_shortest_path_length(self.fabric.graph, leaf)
-            self._known_far[leaf] = dict(far)
-        return self._known_far[leaf]
+        return cache(self.fabric.far_from)
 
     def _round_trip_ns(self, between: int) -> int:
         """With so many links between the hosts' own."""

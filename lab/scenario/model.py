@@ -22,7 +22,7 @@ from controller.asics import ASICS
 from lab.errors import ScenarioError
 from lab.scenario.keys import Key, Kinds, keys_of, nearest, nearest_key
 from lab.scenario.questions import Question
-from lab.scenario.topology import TOPOLOGIES, DualTor, LeafSpine, Rail, Topology
+from lab.scenario.topology import TOPOLOGIES, DualTor, File, LeafSpine, Rail, Topology
 from lab.scenario.traffic import KINDS, AllPairs, read_traffic
 from lab.scenario.transport import EACH, ONE, TransportSettings
 from params.access import Rule
@@ -472,6 +472,17 @@ class Scenario(Section):
 
     def fabric(self) -> Fabric:
         """The fabric that its topology describes, with addresses of its version of IP."""
+        if isinstance(self.topology, File):  # which may be another by now
+            return self._built()
+        made_of = self.topology, self.link.ip, self.overlay, self.tenants
+        for known, fabric in tuple(_latest):
+            if known == made_of:
+                return fabric
+        fabric = self._built()
+        _latest[:] = [(made_of, fabric)]  # a large one takes a second, and many ask
+        return fabric
+
+    def _built(self) -> Fabric:
         fabric = self.topology.build().speaking(self.link.ip)
         if self.overlay.kind == "none":
             return fabric
@@ -491,6 +502,9 @@ class Scenario(Section):
             racks=tuple(map(tuple, racks.values())),
             seed=self.seed,
         )
+
+
+_latest: list[tuple[Any, Fabric]] = []  # the fabric made last, and of what
 
 
 def remarks(scenario: Scenario) -> list[str]:

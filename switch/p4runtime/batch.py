@@ -18,7 +18,7 @@ from switch import dataplane as dp
 from switch.p4runtime.errors import RequestError, aborted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _ABSENT = object()
 
@@ -51,6 +51,11 @@ class Plane(Protocol):
         self, ops: Sequence[dp.Op], packed: Sequence[bytes | dp.OpError]
     ) -> list[dp.OpError | None]:
         """Carry out operations that were packed before."""
+
+    def write_many(
+        self, packed: bytes, count: int, orders: Iterable[dp.TableWrite]
+    ) -> dp.OpError | None:
+        """Carry out so many operations in one string; return what was refused first."""
 
     def entries(self, table: int) -> list[dp.EntryState]:
         """Return every entry of a table."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from switch.p4runtime.replication import Replication
 from switch.p4runtime.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from switch.p4runtime.pipeline import Pipeline
     from switch.p4runtime.roles import Scope
@@ -45,12 +46,30 @@ class Prepared(NamedTuple):
     record: Record
 
 
+class Told(NamedTuple):
+    """Much that a device is told at once, in the words of every device that runs its pipeline."""
+
+    packed: bytes
+    ops: int
+    """How many that is."""
+    orders: tuple[dp.TableWrite, ...]
+    """Those of its entries that are orders to queues, ports and links."""
+
+
+class Known(NamedTuple):
+    """The same as clients see it."""
+
+    records: Iterable[Record]
+    updates: Iterable[p4r.Update]
+
+
 class Entities:
     """The forwarding state of one pipeline, as its clients see it."""
 
     def __init__(self, pipeline: Pipeline, plane: Plane) -> None:
         self.pipeline = pipeline
         self._plane = plane
+        self._told: list[Callable[[], Known]] = []
         self.profiles = Profiles(pipeline)
         self.tables = Tables(pipeline, plane, self.profiles)
         self.replication = Replication(pipeline.ports)
@@ -107,6 +126,7 @@ class Entities:
         With `one_step` no packet may see a part of it either, or it is refused. With a `scope`
         nothing outside it is written.
         """
+        self._catch_up()
         batch = Batch()
         errors: list[RequestError | None] = []
         failed = False
@@ -153,6 +173,7 @@ class Entities:
 
     def insert(self, entries: Sequence[Prepared]) -> list[RequestError | None]:
         """Write what was prepared, each entry on its own; return an error or None per entry."""
+        self._catch_up()
         errors: list[RequestError | None] = [
             None if self.tables.add(entry.record) else already_exists("the entry exists")
             for entry in entries
@@ -166,6 +187,57 @@ class Entities:
                 errors[at] = RequestError(answer.code, answer.message)
         return errors
 
+    def like(
+        self,
+        record: Record,
+        values: tuple[int, ...],
+        masks: tuple[int, ...],
+        params: tuple[int, ...],
+    ) -> Prepared | None:
+        """An entry of the same table and action as one that was prepared, of other numbers.
+
+        None where they do not fit, which `prepare` says in words.
+        """
+        like = Record(*(record.table, values, masks, record.priority, record.action), params=params)
+        op = dp.TableWrite(dp.Verb.INSERT, like)
+        packed = self._plane.pack(op)
+        return None if isinstance(packed, dp.OpError) else Prepared(op, packed, like)
+
+    def ops(self, updates: Iterable[p4r.Update]) -> list[dp.Op]:
+        """What updates come to, which are not carried out."""
+        batch = Batch()
+        try:
+            for update in updates:
+                self._write_one(batch, update)
+                batch.close_update()
+            return list(batch.ops)
+        finally:
+            batch.undo()
+
+    def tell(self, told: Iterable[Told], known: Callable[[], Known]) -> RequestError | None:
+        """Write what no entity here is in the way of; return what was refused first.
+
+        What it is to clients is asked for when one of them wants to see or to change anything.
+        """
+        parts = tuple(told)
+        refused = self._plane.write_many(
+            b"".join(part.packed for part in parts),
+            sum(part.ops for part in parts),
+            [op for part in parts for op in part.orders],
+        )
+        self._told.append(known)
+        return None if refused is None else RequestError(refused.code, refused.message)
+
+    def _catch_up(self) -> None:
+        told, self._told = self._told, []
+        for known in told:
+            records, updates = known()
+            for record in records:
+                self.tables.add(record)
+            batch = Batch()
+            for update in updates:
+                self._write_one(batch, update)
+
     def changing(self, entry: Prepared) -> Prepared:
         """The same, for a device that has an entry of its key."""
         op = dp.TableWrite(dp.Verb.MODIFY, entry.record)
@@ -175,6 +247,7 @@ class Entities:
 
     def change(self, entries: Sequence[Prepared]) -> list[RequestError | None]:
         """Let entries that are there be these; return an error or None per entry."""
+        self._catch_up()
         answers = self._plane.write_packed([e.op for e in entries], [e.packed for e in entries])
         errors: list[RequestError | None] = []
         for entry, answer in zip(entries, answers, strict=True):
@@ -190,6 +263,7 @@ class Entities:
 
         Readers select at once, so that all queries see the same state, and may encode lazily.
         """
+        self._catch_up()
         found: list[Iterable[p4r.Entity]] = []
         errors: list[RequestError | None] = []
         for query in queries:
@@ -248,6 +322,15 @@ class Rehearsal:
     ) -> list[dp.OpError | None]:
         """Do the same as write."""
         return self.write(ops)
+
+    def write_many(
+        self,
+        packed: bytes,  # noqa: ARG002
+        count: int,  # noqa: ARG002
+        orders: Iterable[dp.TableWrite],  # noqa: ARG002
+    ) -> dp.OpError | None:
+        """Accept it."""
+        return None
 
     def write(
         self, ops: Sequence[dp.Op], *, all_or_nothing: bool = False

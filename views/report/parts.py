@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import networkx as nx
-
 from params.quantity import packets, percent, plural
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
@@ -33,6 +31,8 @@ _HEAD = 18.0
 
 def pods(fabric: Fabric) -> dict[Node, int]:
     """By switch: its pod's number; cores are in none, and have the first one's."""
+    import networkx as nx
+
     below = [switch for switch in fabric.switches if switch.kind is not NodeKind.CORE]
     graph = fabric.graph.subgraph(below)
     found = dict.fromkeys(fabric.switches, 0)

@@ -15,13 +15,15 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from statistics import median
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from lab.results.causes import LATER
 from lab.scenario.faults import cut_links
 from topologies import Link
 from views.report.kept import KeptFlow, KeptRun, once
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 HARDLY = 1.1  # times as long as alone, up to which nobody suffers
 LATE = 2.0  # times as long as alone, which no delay of a cable explains
@@ -179,6 +181,8 @@ def waiting(run: KeptRun) -> set[str]:
 @lru_cache
 def _cycle(edges: frozenset[tuple[str, str]]) -> tuple[str, ...]:
     """A way that comes back to where it began, if these have one; no packet turns round in it."""
+    import networkx as nx
+
     waits: nx.DiGraph[tuple[str, str]] = nx.DiGraph(
         (edge, then)
         for edge in sorted(edges)
@@ -203,11 +207,15 @@ def ways(run: KeptRun, flow: KeptFlow) -> set[str]:
     """The directions of links on a message's shortest ways."""
     fabric = run.fabric
     src, dst = fabric.node(flow.src), fabric.node(flow.dst)
-    there = nx.single_source_shortest_path_length(fabric.graph, src)
-    back = nx.single_source_shortest_path_length(fabric.graph, dst)
-    return {
-        link.direction(begin)
-        for link in fabric.links
-        for begin, end in ((link.a, link.b), (link.b, link.a))
-        if there[begin] + 1 + back[end] == there[dst]
-    }
+    there = fabric.far_from(src)
+    found: set[str] = set()
+    edge = {dst}
+    while edge != {src}:
+        before = {
+            (one, end) for end in edge for one in fabric.neighbours(end) if there[one] < there[end]
+        }
+        found |= {
+            link.direction(one) for one, end in before for link in fabric.links_between(one, end)
+        }
+        edge = {one for one, _ in before}
+    return found

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-import networkx as nx
-
 from lab.results.result import LinkUse
 from params.quantity import duration, packets, percent, plural, size
 from topologies import Fabric, Link, Node, NodeKind
@@ -221,6 +219,8 @@ def parts(run: KeptRun) -> tuple[list[Unfolded], int]:
 def _ring(fabric: Fabric) -> list[Node]:
     """The switches in the order in which they stand on a circle, if they are of one tier: as they
     are cabled if that is a ring, else by number, so that those of a group are neighbours."""
+    import networkx as nx
+
     switches = set(fabric.switches)
     around = fabric.graph.subgraph(switches)
     if len({switch.kind for switch in switches}) > 1 or len(switches) < _LEAST_RING:

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, Self
 from weakref import WeakKeyDictionary
 
 import finsy as fy
 from finsy.p4entity import decode_entity, encode_entities, encode_updates
+from finsy.p4schema import P4MatchType
 from finsy.proto import p4r
 
 from controller.client import queries_of, writes_of
 from controller.entities import Entity, SwitchPlan, TableEntry, changes
 from controller.errors import ControllerError
+from controller.tables import PlanParts
 from controller.wire import canonical, from_finsy
 from lab.engines.sim import native
 from lab.errors import RunError
@@ -29,11 +31,12 @@ from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from lab.results.telemetry import Tally
 from params.classes import ClassSet
-from switch.dataplane import BookLine, Dataplane, PacketIn, Program
+from switch.dataplane import BookLine, Dataplane, PacketIn, Program, padded
 from switch.p4runtime.device import Device
-from switch.p4runtime.entities import Entities, Prepared
+from switch.p4runtime.entities import Entities, Known, Prepared, Told
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.record import Record
 from topologies import Node
 
 STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of a buffer
@@ -44,6 +47,49 @@ _TALLIES = {PAUSE_TOTAL, "link_sent", "link_counts", "report_sequence"}
 _MOST_TAKEN_IN = 20_000  # entities that are remembered from run to run
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How entries that differ in numbers alone are taken in, as one of them was."""
+
+    like: Record
+    values: tuple[int, ...]  # where in an entry's match a record's are
+    params: tuple[int, ...]  # and where in its parameters
+
+    @classmethod
+    def of(cls, entry: TableEntry, record: Record, schema: fy.P4Schema) -> Self | None:
+        """The form of an entry; None where numbers alone do not tell what becomes of one."""
+        table = schema.tables[entry.table]
+        action = table.actions[entry.action]
+        if any(field.match_type not in _PLAIN for field in table.match_fields):
+            return None
+        keys = [table.match_fields[name].alias for name, _ in entry.match]
+        names = [action.params[name].name for name, _ in entry.params]
+        try:
+            values = tuple(keys.index(field.alias) for field in table.match_fields)
+            params = tuple(names.index(param.name) for param in action.params)
+        except ValueError:  # something is left out
+            return None
+        form = cls(record, values, params)
+        return form if form.numbers(entry) == (record.values, record.masks, record.params) else None
+
+    def numbers(self, entry: TableEntry) -> tuple[tuple[int, ...], ...]:
+        """A record's values, masks and parameters."""
+        found = [entry.match[at][1] for at in self.values]
+        params = tuple([entry.params[at][1] for at in self.params])
+        if not self.like.masks:
+            return tuple(found), (), params  # type: ignore[arg-type]
+        pairs = [each if isinstance(each, tuple) else (each, 0) for each in found]
+        values, masks = zip(*pairs, strict=True)
+        return values, masks, params
+
+    def filled(self, entry: TableEntry, entities: Entities) -> Prepared | None:
+        """An entry of the form, taken in."""
+        return entities.like(self.like, *self.numbers(entry))
+
+
+_PLAIN = P4MatchType.EXACT, P4MatchType.LPM
+
+
 @dataclass
 class _TakenIn:
     """What all switches of a program are told, as they take it in: the same in every run."""
@@ -52,6 +98,7 @@ class _TakenIn:
     names: dict[Entity, Entity] = field(default_factory=dict)  # as switches name everything
     prepared: dict[Entity, Prepared | None] = field(default_factory=dict)
     changed: dict[Entity, Prepared] = field(default_factory=dict)  # where one of its key stands
+    forms: dict[object, _Form | None] = field(default_factory=dict)
 
 
 class SimulatedSwitches:
@@ -70,7 +117,8 @@ class SimulatedSwitches:
         self._schema = _schema_of(program.p4info.read_text())
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
-        self._installed: dict[Node, SwitchPlan] = {}
+        self._installed: dict[Node, PlanParts] = {}
+        self._alike: dict[int, tuple[SwitchPlan, Told]] = {}
         self.before: dict[Node, SwitchCounts] = {}  # of switches that started again
         self._pipeline: Pipeline | None = None
         self._since: dict[Node, dict[object, Entity]] = {}  # what was changed meanwhile
@@ -90,6 +138,72 @@ class SimulatedSwitches:
                 str(error), "Allow it more memory (ulimit -v), or ask for fewer switches."
             ) from None
 
+    def tell(self, node: Node, parts: PlanParts) -> None:
+        """Tell a switch that knows nothing yet its plan."""
+        entities = self._devices[node].entities
+        try:
+            told = [self._told_alike(part, entities) for part in parts.alike]
+            told.append(self._told(parts.own, entities))
+        except ControllerError as complaint:
+            raise RunError(f"{node}: {complaint}") from None
+        self._installed[node] = parts
+        refused = entities.tell(told, partial(self._known, parts, entities))
+        if refused is not None:
+            raise RunError(f"{node} refused what it was told: {refused.message}")
+
+    def _told_alike(self, part: SwitchPlan, entities: Entities) -> Told:
+        """What several are told: the part is kept, so that no other is taken for it."""
+        found = self._alike.get(id(part))
+        if found is None:
+            found = self._alike[id(part)] = part, self._told(part, entities)
+        return found[1]
+
+    def _told(self, plan: SwitchPlan, entities: Entities) -> Told:
+        """A plan in the words of all switches: entries, then all else."""
+        prepared, others = self._taken_apart(plan, entities)
+        packed = [entry.packed for entry in prepared]
+        for op in entities.ops(self._encoded(writes_of(changes((), others)))):
+            answer = next(iter(self.planes.values())).pack(op)
+            assert isinstance(answer, bytes)  # it was looked at
+            packed.append(answer)
+        ordered = next(iter(self.planes.values())).order_tables
+        orders = tuple(entry.op for entry in prepared if entry.op.entry.table in ordered)
+        return Told(padded(packed), len(packed), orders)
+
+    def _known(self, parts: PlanParts, entities: Entities) -> Known:
+        """A plan as its switch's clients see it."""
+        prepared, others = self._taken_apart(parts.plan, entities)
+        updates = self._encoded(writes_of(changes((), others)))
+        return Known((entry.record for entry in prepared), updates)
+
+    def _taken_apart(
+        self, plan: SwitchPlan, entities: Entities
+    ) -> tuple[list[Prepared], SwitchPlan]:
+        """A plan's entries as all switches take them in, and what else is in it."""
+        prepared, others = [], []
+        for entity in plan:
+            found = self._by_form(entity, entities)
+            if found is None:
+                others.append(self._named(entity))
+            else:
+                prepared.append(found)
+        return prepared, tuple(others)
+
+    def _by_form(self, entity: Entity, entities: Entities) -> Prepared | None:
+        """An entry as all switches take it in: the first of each form by P4Runtime's own words."""
+        if not isinstance(entity, TableEntry):
+            return None
+        names = *(name for name, _ in entity.match), entity.action, *(n for n, _ in entity.params)
+        key = entity.table, entity.priority, names
+        forms = self._taken_in.forms
+        form = forms.get(key)
+        if form is not None and (found := form.filled(entity, entities)) is not None:
+            return found
+        found = self._prepared(self._named(entity), entities)
+        if found is not None and key not in forms:
+            forms[key] = _Form.of(entity, found.record, self._schema)
+        return found
+
     def install(self, node: Node, plan: SwitchPlan) -> None:
         """Tell a switch everything it has to know and was not told before."""
         try:
@@ -97,7 +211,7 @@ class SimulatedSwitches:
         except ControllerError as complaint:
             raise RunError(f"{node}: {complaint}") from None
         difference = changes(self._present(node), wanted)
-        self._installed[node] = wanted
+        self._installed[node] = PlanParts((), wanted)
         entities = self._devices[node].entities
         prepared = [self._prepared(entity, entities) for entity in difference.add]
         errors = entities.insert([entry for entry in prepared if entry is not None])
@@ -133,7 +247,8 @@ class SimulatedSwitches:
     def _present(self, node: Node) -> SwitchPlan:
         """What a switch has now."""
         since = {e.key: e for e in map(self._named, self._since.pop(node, {}).values())}
-        return tuple(since.get(entity.key, entity) for entity in self._installed.get(node, ()))
+        installed = self._installed[node].plan if node in self._installed else ()
+        return tuple(since.get(entity.key, entity) for entity in map(self._named, installed))
 
     def restart(self, node: Node, ports: Collection[int], now_ns: int) -> None:
         """Let a switch start again, empty; what its program had counted is kept here."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controller import switch_plans
+from controller.tables import Plans
 from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
 from lab.engines.sim.checkpoint import Checkpoints, Moment
@@ -193,9 +194,9 @@ def _build(
                 soon=soon,
             )
         )
-        plans = switch_plans(fabric, experiment.settings)
+        plans = Plans(fabric, experiment.settings)
         for switch in fabric.switches:
-            switches.install(switch, plans[switch.name])
+            switches.tell(switch, plans.parts(switch))
             stage.advance()
         stage.note = f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts"
     simulation = stack.enter_context(
