@@ -153,6 +153,8 @@ class SwitchSite:
         """The cable at a port."""
         usual = self._usual_link(port)
         own = self.fabric.link_at(self.switch, port).speed
+        if own.rate_bps is own.delay_ns is None:
+            return usual
         return LinkSpec(
             rate_bps=usual.rate_bps if own.rate_bps is None else own.rate_bps,
             delay_ns=usual.delay_ns if own.delay_ns is None else own.delay_ns,
@@ -169,6 +171,8 @@ class SwitchSite:
 
         Headroom and pauses go by all of it: it may have that again sooner than anyone hears of it.
         """
+        if not self.settings.slowed:
+            return self.link(port)
         way = self.fabric.link_at(self.switch, port).direction(self.switch)
         share = self.settings.slowed.get(way, 1.0)
         return self.link(port).slowed(share)
@@ -181,8 +185,8 @@ class SwitchSite:
         return -(-size * now // usual)
 
     def _usual_link(self, port: int) -> LinkSpec:
-        is_host = self.ports[port].kind is NodeKind.HOST
-        return self.settings.host_link if is_host else self.settings.fabric_link
+        joins_switches = self.fabric.link_at(self.switch, port).joins_switches
+        return self.settings.fabric_link if joins_switches else self.settings.host_link
 
     @property
     def host_ports(self) -> dict[int, Node]:

@@ -360,6 +360,10 @@ class Fabric:
         """The cable at a port of a node."""
         return self._by_port[node][port]
 
+    def count_of_ports(self, node: Node) -> int:
+        """How many ports of a node have a cable."""
+        return len(self._by_port[node])
+
     def ports(self, node: Node) -> dict[int, Node]:
         """What hangs at each port of a node."""
         cables = sorted(self._by_port[node].items())

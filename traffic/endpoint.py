@@ -25,6 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from ipaddress import IPv6Address
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -268,6 +269,10 @@ class EndpointConfig(_Record):
 
     def words(self) -> str:
         """The settings in the words of an `endpoint` line."""
+        return self._words
+
+    @cached_property
+    def _words(self) -> str:
         given = self.model_dump(exclude_none=True)
         given |= given.pop("cc")
         return " ".join(f"{name.replace('_', '-')}={_word(value)}" for name, value in given.items())

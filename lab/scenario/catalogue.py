@@ -196,7 +196,7 @@ def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
     """Buffers suffice, and every switch can be told its ways."""
     settings = controller_settings(scenario, fabric)
     fabric = slowed(fabric, settings, scenario.link.slow)
-    ports = {switch: len(fabric.ports(switch)) for switch in fabric.switches}
+    ports = {switch: fabric.count_of_ports(switch) for switch in fabric.switches}
 
     def cables(switch: Node) -> frozenset[tuple[tuple[LinkSpec, float], int]]:
         site = SwitchSite(fabric, switch, settings)

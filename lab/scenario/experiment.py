@@ -273,21 +273,39 @@ class Experiment:
         """What a host has to do."""
         host = self.fabric.hosts[rank]
         cable = self.cable(self.host_links[host])
+        if rates := self.port_rates(host):
+            cable = replace(cable, rate_bps=max(cable.rate_bps, *rates.values()))
+        name = host.name if self._has_unlike_hosts else self.fabric.hosts[0].name
+        ports = len(self.fabric.leaves_of(host))
         try:
-            config = endpoint_config(
-                self.scenario,
-                host.name,
-                replace(cable, rate_bps=max([cable.rate_bps, *self.port_rates(host).values()])),
-                self.round_trip_ns,
-                self.settings.max_frame,
-                self._links_on_the_way,
-                len(self.fabric.leaves_of(host)),
-                is_bonded=self.fabric.has_pairs,
-                carries_payload=carries_payload,
-            )
+            config = self._config(name, cable, ports, carries_payload=carries_payload)
         except ValidationError as error:
             raise ScenarioError(f"{host}: {explained(error, EndpointConfig)}") from None
         return HostPlan(self, rank, config)
+
+    @property
+    def _has_unlike_hosts(self) -> bool:
+        """Whether adapters differ in more than their links."""
+        scenario = self.scenario
+        by_host = isinstance(scenario.transport.receive_gbps, dict)
+        return by_host or bool(scenario.faults or scenario.csig.unaware)
+
+    @cached_property
+    def _config(self) -> Callable[..., EndpointConfig]:
+        """What adapters are set to that have such links."""
+
+        @cache
+        def config(
+            name: str, cable: LinkSpec, ports: int, *, carries_payload: bool
+        ) -> EndpointConfig:
+            return endpoint_config(
+                *(self.scenario, name, cable, self.round_trip_ns, self.settings.max_frame),
+                *(self._links_on_the_way, ports),
+                is_bonded=self.fabric.has_pairs,
+                carries_payload=carries_payload,
+            )
+
+        return config
 
     def plan_lines(self, rank: int, config: EndpointConfig) -> Iterator[str]:
         """The same in the endpoint's words."""

@@ -80,6 +80,8 @@ class InNetwork:
         self, rank: int, dscp_of: Callable[[int], int], round_trip_ns: int
     ) -> Iterator[str]:
         """The groups that a rank is in, in the words of `script.h`."""
+        if not self.groups:
+            return
         host = self.fabric.hosts[rank]
         leaf = self.fabric.leaf_of(host)
         address = self.fabric.address(host, leaf).packed
