@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from topologies.fabric import MAX_HOSTS_PER_LEAF, Fabric, Node, NodeKind, TopologyError
 
-MAX_ARITY = 32  # 8,192 hosts
+MAX_ARITY = 64  # 65,536 hosts
 
 
 def fat_tree(k: int, hosts_per_leaf: int | None = None) -> Fabric:

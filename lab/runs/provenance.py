@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import subprocess
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 
 from lab.engines import RunOptions
 from lab.machine import program
@@ -39,27 +39,49 @@ def closlab_now() -> dict[str, str]:
     return {"version": version("closlab"), "commit": commit(), "date": now}
 
 
+_asked: list[tuple[Popen[str], Popen[str]] | None] = []  # for who will want to know
+
+
+def ask_ahead() -> None:
+    """Have git look at closlab's sources while others work, unless it has."""
+    if not _asked and not commit.cache_info().currsize:
+        _asked.append(_ask())
+
+
+def _ask() -> tuple[Popen[str], Popen[str]] | None:
+    if not (ROOT / ".git").exists():
+        return None
+    try:
+        return _git("rev-parse", "--short=12", "HEAD"), _git("diff", "HEAD", "--", ".", ":!p4src")
+    except OSError:  # there is no git
+        return None
+
+
 @cache
 def commit() -> str:
     """The commit of closlab's sources, and whether they were changed since; empty: no checkout.
 
     The fabric program does not count: it has a hash of its own.
     """
-    if not (ROOT / ".git").exists():
-        return ""
-    head = _git("rev-parse", "--short=12", "HEAD")
+    asked = _asked.pop() if _asked else _ask()
+    head, changes = map(_answer, asked) if asked else ("", "")
     if not head:
         return ""
-    changes = _git("diff", "HEAD", "--", ".", ":!p4src")
     which = hashlib.sha256(changes.encode()).hexdigest()[:8]
     return f"{head} with changes {which}" if changes else head
 
 
-def _git(*words: str) -> str:
-    """What git answers; nothing where it is missing, or mistrusts the folder."""
+def _git(*words: str) -> Popen[str]:
     argv = ["git", "-C", str(ROOT), "--no-optional-locks", *words]
+    return Popen(argv, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True)
+
+
+def _answer(git: Popen[str]) -> str:
+    """What git answers; nothing if it mistrusts the folder."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=_GIT_S)
-    except (OSError, subprocess.SubprocessError):
+        said, _ = git.communicate(timeout=_GIT_S)
+    except TimeoutExpired:
+        git.kill()
+        git.communicate()
         return ""
-    return done.stdout.strip()
+    return "" if git.returncode else said.strip()

@@ -23,7 +23,7 @@ from lab.results.keep import save
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import CAUSES, REPORT, RESULT, Result
 from lab.runs.price import cost
-from lab.runs.provenance import provenance
+from lab.runs.provenance import ask_ahead, provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario
 
@@ -226,6 +226,7 @@ def simulate(
     """Run a scenario in the simulator; the exit code. It may be like one that is worked out."""
     try:
         with writing_to(options.out):
+            ask_ahead()
             if options.accuracy != EXACT:
                 from lab.runs.skip import simulated  # which few runs need
 

@@ -215,7 +215,11 @@ class Experiment:
 
     def switch_seed(self, switch: Node) -> int:
         """What a switch's random choices follow from: its own, and the same on every engine."""
-        return self.scenario.seed << 16 | (self.fabric.switches.index(switch) + 1)
+        return self.scenario.seed << 16 | self._switch_numbers[switch]
+
+    @cached_property
+    def _switch_numbers(self) -> dict[Node, int]:
+        return {switch: number for number, switch in enumerate(self.fabric.switches, 1)}
 
     # --- what hosts are told --------------------------------------------------------------------
 

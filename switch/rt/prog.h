@@ -108,6 +108,7 @@ struct sw_state {
     uint64_t random; /* the generator's state */
     uint16_t drop_port;
     uint32_t n_large; /* tables of SW_WARM_LEAST entries and more */
+    void *cells; /* of all counters */
 };
 
 /* One packet's run through a stage. */

@@ -9,8 +9,8 @@
 
 static void *zeroed(size_t n, size_t size) { return calloc(n ? n : 1, size ? size : 1); }
 
-/* Zeros that take no memory before they are written: there are registers for more ports than a switch
- * has, and calloc writes zeros where something else was. */
+/* Zeros that take no memory before they are written: there are cells for more ports than a switch has,
+ * and calloc writes zeros where something else was. */
 static void *mapped(size_t size)
 {
     if (arena_is_open())
@@ -26,6 +26,21 @@ static void unmap(void *at, size_t size)
         free(at);
     else if (at)
         munmap(at, size ? size : 1);
+}
+
+/* Where a counter begins among all of a switch's: a line further each, or cells of the same queue would
+ * be at the same place of a cache. */
+static size_t counter_at(const struct sw_program *program, uint32_t number)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < number; i++)
+        at += ((size_t)program->counters[i].size * sizeof(struct sw_counter) + 63) / 64 * 64 + 64;
+    return at;
+}
+
+static size_t counters_size(const struct sw_program *program)
+{
+    return counter_at(program, program->n_counters);
 }
 
 static void set_default(struct sw_table *t, const struct sw_program *program)
@@ -57,8 +72,10 @@ bool state_init(struct sw_state *state, const struct sw_program *program, ns_t n
     }
     for (uint32_t i = 0; ok && i < program->n_profiles; i++)
         profile_init(&state->profiles[i], &program->profiles[i]);
+    uint8_t *cells = state->cells = ok ? mapped(counters_size(program)) : NULL;
+    ok = cells;
     for (uint32_t i = 0; ok && i < program->n_counters; i++)
-        ok = (state->counters[i] = zeroed(program->counters[i].size, sizeof **state->counters));
+        state->counters[i] = (struct sw_counter *)(void *)(cells + counter_at(program, i));
     for (uint32_t i = 0; ok && i < program->n_meters; i++)
         ok = (state->meters[i] = zeroed(program->meters[i].size, sizeof **state->meters));
     if (!ok)
@@ -75,8 +92,6 @@ void state_free(struct sw_state *state)
         table_free(&state->tables[i]);
     for (uint32_t i = 0; state->profiles && i < program->n_profiles; i++)
         profile_free(&state->profiles[i]);
-    for (uint32_t i = 0; state->counters && i < program->n_counters; i++)
-        free(state->counters[i]);
     for (uint32_t i = 0; state->meters && i < program->n_meters; i++)
         free(state->meters[i]);
     for (uint32_t i = 0; state->value_sets && i < program->n_value_sets; i++)
@@ -86,6 +101,7 @@ void state_free(struct sw_state *state)
     free(state->counters);
     free(state->meters);
     unmap(state->registers, program->registers_size);
+    unmap(state->cells, counters_size(program));
     free(state->value_sets);
     memset(state, 0, sizeof *state);
 }

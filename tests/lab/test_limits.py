@@ -37,7 +37,7 @@ LIMITS: dict[str, tuple[str, Sequence[str], Sequence[str], str]] = {
     "ports of a switch": ("508", [clos(508, 1, 1)], [clos(509, 1, 1)], "its last one is 508"),
     "hosts below a leaf": ("253", [clos(hosts=253)], [clos(hosts=254)], "from 1 to 253"),
     "ways to one destination": ("64", [clos(spines=64)], [clos(spines=65)], "a group holds 64"),
-    "arity of a fat-tree": ("32", [], ["topology={kind: fat-tree, k: 34}"], "from 2 to 32"),
+    "arity of a fat-tree": ("64", [], ["topology={kind: fat-tree, k: 66}"], "from 2 to 64"),
     "spines of a rail fabric": ("64", [rail(64)], [rail(65)], "from 1 to 64"),
     "links between a leaf and a spine": (
         "64", [clos(spines=1, links=64)], [clos(spines=1, links=65)], "from 1 to 64",

@@ -21,6 +21,7 @@ LATER = (
     *("scapy", "mininet.net", "compiler", "starlette", "uvicorn", "prometheus_client"),
     *("views.report", "views.live.server", "lab.engines.mininet.engine", "lab.claims", "course"),
     *("switch.bmv2", "switch.read", "switch.codegen", "switch.translation", "switch.stf"),
+    *("networkx", "matplotlib"),
 )
 
 

@@ -219,18 +219,14 @@ def parts(run: KeptRun) -> tuple[list[Unfolded], int]:
 def _ring(fabric: Fabric) -> list[Node]:
     """The switches in the order in which they stand on a circle, if they are of one tier: as they
     are cabled if that is a ring, else by number, so that those of a group are neighbours."""
-    import networkx as nx
-
-    switches = set(fabric.switches)
-    around = fabric.graph.subgraph(switches)
+    switches, around = fabric.switches, fabric.joined
     if len({switch.kind for switch in switches}) > 1 or len(switches) < _LEAST_RING:
         return []
-    if any(degree != 2 for _, degree in around.degree) or not nx.is_connected(around):
-        return sorted(switches)
     order = [min(switches)]
-    while len(order) < len(switches):
-        order.append(min(node for node in around[order[-1]] if node not in order))
-    return order
+    while beside := [node for node in around[order[-1]] if node not in order]:
+        order.append(min(beside))
+    is_ring = len(order) == len(switches) and all(len(beside) == 2 for beside in around.values())
+    return order if is_ring else sorted(switches)
 
 
 def _round(fabric: Fabric, ring: list[Node]) -> tuple[dict[Node, Place], float]:
