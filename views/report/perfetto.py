@@ -10,8 +10,9 @@ Times are microseconds, as the format has them, of the fabric's own time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from lab.scenario.faults import told
 from views.report.kept import KeptRun
@@ -22,6 +23,7 @@ _PROCESSES = {HOSTS: "hosts", _PAUSES: "pauses", _QUEUES: "queues", _FAULTS: "fa
 _LANES = 1 << 16  # tracks that a host may have: what overlaps on one would be taken for nested
 
 Event = dict[str, Any]
+_Row = TypeVar("_Row")
 
 
 def trace(run: KeptRun) -> dict[str, Any]:
@@ -59,11 +61,11 @@ def _slice(pid: int, tid: int, name: str, begin_ns: float, end_ns: float, **args
 
 def hosts(run: KeptRun) -> Iterator[Event]:
     """What each computed and sent, and the tracks of that."""
+    work_of, flows_of = _by(run.work, attrgetter("host")), _by(run.flows, attrgetter("src"))
     for number, host in enumerate(map(str, run.fabric.hosts), 1):
         work = [
             (each.start_ns, each.end_ns, each.what or "work", {"step": each.step})
-            for each in run.work
-            if each.host == host
+            for each in work_of.get(host, ())
         ]
         sent = [
             (
@@ -75,8 +77,8 @@ def hosts(run: KeptRun) -> Iterator[Event]:
                     "step": flow.step, "arrived": flow.fct_ns is not None,
                 },
             )
-            for flow in run.flows
-            if flow.src == host and flow.start_ns is not None
+            for flow in flows_of.get(host, ())
+            if flow.start_ns is not None
         ]  # fmt: skip
         tid = number * _LANES
         for kind, spans in (("computes", work), ("sends", sent)):
@@ -86,6 +88,13 @@ def hosts(run: KeptRun) -> Iterator[Event]:
                 count = max(count, lane + 1)
             yield from (_track(HOSTS, tid + lane, f"{host} {kind}") for lane in range(count))
             tid += count
+
+
+def _by(rows: Iterable[_Row], key: Callable[[_Row], str]) -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
 
 
 _Span = tuple[int, int, str, dict[str, Any]]

@@ -49,7 +49,7 @@ _MOST_TAKEN_IN = 20_000  # entities that are remembered from run to run
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How entries that differ in numbers alone are taken in, as one of them was."""
+    """How entries that differ in numbers alone are taken in: as one of them was, by P4Runtime."""
 
     like: Record
     values: tuple[int, ...]  # where in an entry's match a record's are
