@@ -17,10 +17,13 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import make_out, seconds_of
+from lab.commands.ranks import joined
 from lab.engines import EXACT, RunOptions
 from lab.engines.sim.checkpoint import discard
 from lab.engines.sim.parts import threads_here
+from lab.engines.sim.ranks import launched
 from lab.errors import LabError
+from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -95,45 +98,57 @@ def execute(
     accuracy: str = EXACT,
     page: Page | None = None,
 ) -> None:
-    """Check everything that can be checked, then run."""
-    chosen = catalogue.load(name, (*changes, *([] if seed is None else [f"seed={seed}"])))
-    options = RunOptions(
-        out=Path(),
-        engine=engine,
-        switch=switch,
-        prompt=prompt,
-        dilation=dilation,
-        leisure=leisure,
-        hurry=leisure == 1 and not prompt and page is None,
-        reports=reports,
-        p4=p4,
-        tls=tls,
-        threads=jobs or threads_here(),
-        accuracy=accuracy,
-        checkpoint_s=None if checkpoint is None else seconds_of("--checkpoint", checkpoint),
-    )
-    check(options)
-    if accuracy != EXACT:
-        _check_skipping(accuracy, chosen, page)
-    if checkpoint is not None:
-        _check_checkpoint(out, page)
-    if jobs is not None and engine != "sim":
-        raise LabError("--jobs are threads of the simulator", "Leave it out, or say --engine sim.")
-    if reports is not None:
-        _check_reports(reports, chosen)
-    folder = make_out(out, chosen.name)
-    clear(folder)
-    for text in remarks(chosen):
-        print(f"closlab: {text}", file=sys.stderr)
+    """Check everything that can be checked, then run; by all ranks, if a launcher of MPI started
+    several of this."""
     with ExitStack() as stack:
-        code = _run(chosen, replace(options, out=folder), page, stack, is_json=is_json)
-    if code != INTERRUPTED:
-        discard(folder)
-    if code == INTERRUPTED and not (folder / KEPT[0]).exists():
-        print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
-        if out is None:
-            shutil.rmtree(folder, ignore_errors=True)
-    raise typer.Exit(code)
+        how = launched()
+        ranks = None if how is None else stack.enter_context(joined(how, engine))
+        # Who is not first keeps nothing, but the program that it compiles.
+        elsewhere = stack.enter_context(scratch()) if ranks and not ranks.is_first else None
+        chosen = catalogue.load(name, (*changes, *([] if seed is None else [f"seed={seed}"])))
+        options = RunOptions(
+            out=Path(),
+            engine=engine,
+            switch=switch,
+            prompt=prompt,
+            dilation=dilation,
+            leisure=leisure,
+            hurry=leisure == 1 and not prompt and page is None,
+            reports=reports,
+            p4=p4,
+            tls=tls,
+            threads=jobs or (threads_here() if ranks is None else ranks.threads_each),
+            ranks=ranks,
+            accuracy=accuracy,
+            checkpoint_s=None if checkpoint is None else seconds_of("--checkpoint", checkpoint),
+        )
+        check(options)
+        if accuracy != EXACT:
+            _check_skipping(accuracy, chosen, page)
+        if checkpoint is not None:
+            _check_checkpoint(out, page)
+        if jobs is not None and engine != "sim":
+            raise LabError(
+                "--jobs are threads of the simulator", "Leave it out, or say --engine sim."
+            )
+        if reports is not None:
+            _check_reports(reports, chosen)
+        if ranks is not None and page is not None:
+            raise LabError("who watches a run watches one process, and this run has several ranks",
+                           "Leave out --live, or run without mpirun.")  # fmt: skip
+        folder = elsewhere or make_out(out, chosen.name)
+        clear(folder)
+        for text in [] if elsewhere else remarks(chosen):
+            print(f"closlab: {text}", file=sys.stderr)
+        with ExitStack() as shown:
+            code = _run(chosen, replace(options, out=folder), page, shown, is_json=is_json)
+        if code != INTERRUPTED:
+            discard(folder)
+        if code == INTERRUPTED and not (folder / KEPT[0]).exists():
+            print("closlab: interrupted before anything was measured: no result", file=sys.stderr)
+            if out is None:
+                shutil.rmtree(folder, ignore_errors=True)
+        raise typer.Exit(code)
 
 
 def _check_checkpoint(out: Path | None, page: Page | None) -> None:
@@ -171,9 +186,12 @@ def _check_reports(kind: str, scenario: Scenario) -> None:
 def _run(
     scenario: Scenario, options: RunOptions, page: Page | None, stack: ExitStack, *, is_json: bool
 ) -> int:
-    stages = Stages(Console(stderr=True))
+    is_heard = options.ranks is None or options.ranks.is_first
+    stages = Stages(Console(stderr=True, quiet=not is_heard))
 
     def concluded(experiment: Experiment, outcome: Outcome) -> int:
+        if options.ranks is not None:
+            options.ranks.leave()  # lest the others wait while one writes
         return conclude(experiment, outcome, options, stages, is_json=is_json)
 
     def at_the_prompt(up: EmulatedFabric, experiment: Experiment, name: str) -> None:

@@ -19,6 +19,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
 
 if TYPE_CHECKING:
+    from lab.engines.sim.ranks import Ranks
     from lab.results.snapshot import Snapshot
 
 ENGINES = ("mininet", "sim")
@@ -43,6 +44,7 @@ class RunOptions:
     checkpoint_s: float | None = None  # how often the simulator keeps how far it is
     accuracy: str = EXACT  # of the simulator, which may leave out what repeats
     threads: int = 1  # of the simulator; which run by itself may have all processors
+    ranks: Ranks | None = None  # of the simulator: the processes that share in the run
 
 
 class Audience(Protocol):

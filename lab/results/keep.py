@@ -22,8 +22,7 @@ from traffic.collectives import NEVER
 
 
 def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) -> None:
-    """Write the files of a run."""
-    (out / RESULT).write_text(json.dumps(result.content(), indent=2) + "\n")
+    """Write the files of a run: the result last, and at once, so none is without the others."""
     is_kept = experiment.scenario.measures.flows
     _write_csv(
         out / "flows.csv",
@@ -39,6 +38,12 @@ def save(result: Result, experiment: Experiment, outcome: Outcome, out: Path) ->
     _write_csv(out / "buffers.csv", Stock._fields, outcome.stocks or None)
     _write_csv(out / "pauses.csv", PauseNote._fields, outcome.pauses or None)
     _write_csv(out / "ways.csv", WayNote._fields, outcome.ways or None)
+    beside = out / f"{RESULT}.part"
+    try:
+        beside.write_text(json.dumps(result.content(), indent=2) + "\n")
+        beside.replace(out / RESULT)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]] | None) -> None:

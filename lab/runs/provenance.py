@@ -28,6 +28,7 @@ def provenance(options: RunOptions, compiled: Path) -> dict[str, str]:
         "p4_sha256": program.hash_of(compiled),
         "p4": "" if options.p4 is None else str(options.p4),
         "compiler": program.compiler(options.switch),
+        "ranks": "" if options.ranks is None else str(options.ranks.size),
         "host": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
     return {key: value for key, value in found.items() if value}

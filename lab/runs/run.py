@@ -103,6 +103,7 @@ def _check_skipping(options: RunOptions) -> None:
         (options.engine != "sim", "--engine mininet"),
         (options.checkpoint_s is not None, "--checkpoint"),
         (options.reports is not None, "--reports"),
+        (options.ranks is not None, "several ranks"),
     ):
         if is_asked:
             raise RunError(

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.engines import RunOptions
+from lab.engines.sim.ranks import Ranks
 from lab.progress import Stages
 from lab.results.outcome import Outcome
 from lab.results.result import Result
@@ -38,6 +39,7 @@ def simulate(
     schedule: Schedule | None = None,
     p4: Path | None = None,
     threads: int = 1,
+    ranks: Ranks | None = None,
 ) -> Run:
     """Run a scenario, its traffic replaced by a schedule if one is given."""
     experiment = Experiment.of(catalogue.load(name, changes))
@@ -48,13 +50,19 @@ def simulate(
             experiment.settings,
             Workload(schedule, {}, {}),
         )
-    return run_of(experiment, out, p4=p4, threads=threads)
+    return run_of(experiment, out, p4=p4, threads=threads, ranks=ranks)
 
 
-def run_of(experiment: Experiment, out: Path, p4: Path | None = None, threads: int = 1) -> Run:
+def run_of(
+    experiment: Experiment,
+    out: Path,
+    p4: Path | None = None,
+    threads: int = 1,
+    ranks: Ranks | None = None,
+) -> Run:
     """Run an experiment."""
     out.mkdir(parents=True, exist_ok=True)
-    options = RunOptions(out=out, engine="sim", p4=p4, threads=threads)
+    options = RunOptions(out=out, engine="sim", p4=p4, threads=threads, ranks=ranks)
     outcome = outcome_of(experiment, options, Stages(Console(file=io.StringIO())))
     return Run(experiment, outcome, keep(experiment, outcome, options), out)
 

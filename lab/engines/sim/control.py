@@ -8,7 +8,7 @@ plane itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Protocol, Self
@@ -29,7 +29,6 @@ from lab.errors import RunError
 from lab.machine.program import BuiltProgram, p4info_of
 from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
-from lab.results.telemetry import Tally
 from params.classes import ClassSet
 from switch.dataplane import BookLine, Dataplane, PacketIn, Program, padded
 from switch.p4runtime.device import Device
@@ -298,12 +297,12 @@ class SimulatedSwitches:
         encoded = encode_updates(words, self._schema)
         return [update for update in encoded if isinstance(update, p4r.Update)]
 
-    def collect(self, tally: Tally) -> None:
-        """Take the telemetry reports that wait."""
-        for plane in self.planes.values():
+    def reports(self) -> Iterator[tuple[int, bytes]]:
+        """Take the telemetry reports that wait, with the numbers of their switches."""
+        for number, plane in enumerate(self.planes.values()):
             for event in plane.drain():
                 if isinstance(event, PacketIn):
-                    tally.add(event.data)
+                    yield number, event.data
 
     def watch(
         self, pausable: Iterable[int], lossless: Iterable[int] = (), *, has_credits: bool = False

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
 from lab.engines.sim.checkpoint import Checkpoints, Moment
 from lab.engines.sim.control import SimulatedSwitches, lines_of
+from lab.engines.sim.gathering import gathered
 from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.engines.sim.skipping import Counted, Cuts
@@ -42,6 +45,7 @@ from topologies import Node
 
 if TYPE_CHECKING:
     from lab.engines.sim.gallery import Gallery
+    from lab.engines.sim.ranks import Ranks
     from lab.machine.algorithm import Wildness
 
 _SLICE_EVENTS = 50_000  # some thirty milliseconds' work
@@ -68,6 +72,8 @@ def bring_up(
             "control.kind: BGP goes by the machine's clock, and the simulator has its own",
             "Say --engine mininet, or --set control.kind=p4runtime.",
         )
+    if options.ranks is not None:
+        _refuse_ranks(experiment, options)
     with ExitStack() as stack:
         try:
             checkpoints = None
@@ -78,12 +84,31 @@ def bring_up(
                 *(experiment, options.out, stages, stack, source, options.threads),
                 soon=checkpoints is None,
                 checkpoints=checkpoints,
+                ranks=options.ranks,
             )
             _record(simulation, experiment, options)
             keeps = options.reports is not None
-            yield SimulatedFabric(experiment, switches, simulation, stages, keeps, checkpoints)
+            if options.ranks is not None:
+                options.ranks.agree()
+            yield SimulatedFabric(
+                *(experiment, switches, simulation, stages, keeps, checkpoints, options.ranks)
+            )
         except SimulationError as error:
             raise RunError(str(error)) from None
+
+
+def _refuse_ranks(experiment: Experiment, options: RunOptions) -> None:
+    """What several processes cannot do together."""
+    if options.checkpoint_s is not None:
+        raise RunError(
+            "--checkpoint keeps one process' memory, and this run has several ranks",
+            "Leave it out, or run without mpirun.",
+        )
+    if captured(experiment.scenario, experiment.fabric):
+        raise RunError(
+            "one process keeps packets (--pcap, measures.pcap), and this run has several ranks",
+            "Leave that out, or run without mpirun.",
+        )
 
 
 @dataclass(frozen=True)
@@ -96,6 +121,7 @@ class SimulatedFabric:
     stages: Stages
     keeps_reports: bool = False
     checkpoints: Checkpoints | None = None
+    ranks: Ranks | None = None
 
     def measure(
         self, audience: Audience | None = None, cuts: Sequence[Cut] = (), *, lots: bool = True
@@ -109,7 +135,9 @@ class SimulatedFabric:
             tally = Tally.of(self.experiment.fabric, keeps=self.keeps_reports)
         fabric = self.experiment, self.switches, self.simulation
         crossed = Cuts(cuts, self.switches, self.simulation, lots=lots)
-        outcome = _run(*fabric, self.stages, tally, audience, self.checkpoints, crossed)
+        outcome = _run(
+            *(*fabric, self.stages, tally, audience, self.checkpoints, crossed, self.ranks)
+        )
         return crossed.whole(outcome, self.experiment)
 
     def strays(self, end_ns: int) -> list[str]:
@@ -128,6 +156,7 @@ def _run(
     audience: Audience | None,
     checkpoints: Checkpoints | None,
     cuts: Cuts,
+    ranks: Ranks | None,
 ) -> Outcome:
     measures = experiment.scenario.measures
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
@@ -137,14 +166,18 @@ def _run(
     with stages(SIMULATING) as stage, Improvement(switches) as improvement:
         course = _Course(
             *(experiment, switches, simulation, stage, tally),
-            *(audience, improvement, checkpoints, cuts),
+            *(audience, improvement, checkpoints, cuts, ranks),
         )
         ended = course.run()
+        if ranks is not None:
+            ranks.tell_traffic(course.took_s)
+            stage.note += f"; {ranks.size} ranks, {ranks.traffic}"
+    stands = tuple(simulation.stands()) if course.has_stalled else ()
     with without_collections():
-        outcome = _outcome(experiment, switches, simulation, ended)
+        outcome = _outcome(experiment, switches, simulation, ended, ranks)
     return replace(
         outcome,
-        stands=tuple(simulation.stands()) if course.has_stalled else (),
+        stands=stands,
         looks=tuple(course.looks),
         telemetry=course.tally,
         by_hand=tuple(course.by_hand),
@@ -162,13 +195,14 @@ def build(
     *,
     soon: bool = False,
     checkpoints: Checkpoints | None = None,
+    ranks: Ranks | None = None,
 ) -> tuple[SimulatedSwitches, Simulation]:
     """Everything in place, and nothing begun; what is built is released with the stack.
 
     If it is wanted ``soon``, a program that is new is built quickly: see `Improvement`.
     """
     with without_collections():
-        return _build(experiment, out, stages, stack, source, threads, soon, checkpoints)
+        return _build(experiment, out, stages, stack, source, threads, soon, checkpoints, ranks)
 
 
 def _build(
@@ -180,6 +214,7 @@ def _build(
     threads: int,
     soon: bool,
     checkpoints: Checkpoints | None,
+    ranks: Ranks | None,
 ) -> tuple[SimulatedSwitches, Simulation]:
     fabric = experiment.fabric
     with stages("Compiling the fabric program"):
@@ -204,6 +239,7 @@ def _build(
             *(fabric, switches.planes, experiment.cable),
             seed=experiment.scenario.seed,
             threads=threads,
+            ranks=ranks,
         )
     )
     with stages("Giving hosts their plans", len(fabric.hosts)) as stage:
@@ -238,9 +274,11 @@ class _Course:
         improvement: Improvement,
         checkpoints: Checkpoints | None,
         cuts: Cuts,
+        ranks: Ranks | None,
     ) -> None:
         self._checkpoints = checkpoints
         self._cuts = cuts
+        self._ranks = ranks
         self._improvement = improvement
         self._experiment = experiment
         self._settings = experiment.settings
@@ -287,7 +325,12 @@ class _Course:
     @property
     def _wild(self) -> str | None:
         """What an algorithm that somebody brought did for which the run ends."""
-        return self._wildness.said if self._wildness else None
+        if self._wildness is None:
+            return None
+        said = self._wildness.said
+        return (
+            said if self._ranks is None else next(filter(None, self._ranks.everywhere(said)), None)
+        )
 
     def _see_waits(self) -> None:
         """Keep what waits: of who gives up, or has to, it tells why."""
@@ -307,6 +350,8 @@ class _Course:
                     return f"{self._simulation.open_transfers} transfers will never end"
             self._look(now_ns, is_last=True)
         except KeyboardInterrupt:
+            if self._ranks is not None:
+                raise  # others may be elsewhere
             return INTERRUPTION
         if self._simulation.open_transfers:
             return f"the limit of {self._limit_ns:,} ns was reached"
@@ -348,7 +393,7 @@ class _Course:
         if self._simulation.has_failed() and len(self.looks) < _MOST_LOOKS:
             self._see_waits()
         if self.tally is not None and self._is_collected:
-            self._switches.collect(self.tally)
+            self._collect(self.tally)
         self._improvement.look()
         self._let_happen(now_ns)
         if now_ns == cut_ns:
@@ -359,6 +404,14 @@ class _Course:
             self._look(now_ns)
         self._keep(now_ns)
         return now_ns
+
+    def _collect(self, tally: Tally) -> None:
+        """Take the telemetry reports that wait, in the order of switches."""
+        reports = [*self._switches.reports()]
+        if self._ranks is not None:
+            reports = sorted(chain(*self._ranks.at_first(reports)), key=itemgetter(0))
+        for _, report in reports:
+            tally.add(report)
 
     def _look(self, now_ns: int, *, is_last: bool = False) -> None:
         """Let the audience look, and do what it wishes."""
@@ -396,6 +449,8 @@ class _Course:
                     self._simulation.deny(host, number, denied)
                 case Replan() as news:
                     self._replan(news)
+        if self._ranks is not None:
+            self._simulation.settle()
 
     def _replan(self, news: Replan) -> None:
         self._known = news
@@ -411,14 +466,21 @@ class _Course:
         """Which share of all transfers is over."""
         return 1 - self._simulation.open_transfers / self._transfers
 
+    @property
+    def took_s(self) -> float:
+        """How long it has been at it."""
+        return max(1e-6, time.perf_counter() - self._began)
+
     def _show(self, now_ns: int) -> None:
-        took_s = max(1e-6, time.perf_counter() - self._began)
+        took_s = self.took_s
         delivered = self._simulation.account().delivered
         done, own = self._done, self._done - self._done_before
         left = f", {took_s * (1 - done) / own:.0f} s to go" if own > 0.02 and done < 1 else ""
         pace = (delivered - self._delivered_before) / took_s / 1e6
         self._stage.note = f"{now_ns / 1e6:.3f} ms, {delivered:,} packet-hops, {pace:.2f} M/s"
-        if self._stage.is_watched:
+        if self._ranks is not None:
+            self._stage.tell(f"{done:.0%}  {self._stage.note}{left}")
+        elif self._stage.is_watched:
             (before_ns, before), snapshot = self._seen, self._simulation.gist()
             said = snapshot.told(before, now_ns - before_ns)
             self._stage.tell(f"{done:.0%}  {self._stage.note}{left}\n  {said}")
@@ -430,16 +492,17 @@ def _outcome(
     switches: SimulatedSwitches,
     simulation: Simulation,
     ended: str | None,
+    ranks: Ranks | None,
 ) -> Outcome:
     """Gather what happened."""
     fabric = experiment.fabric
+    hosts = tuple(filter(simulation.owns, fabric.hosts))
     channels = {
         name: simulation.channel(name) for link in fabric.links for name in (link.up, link.down)
     }
-    counted = _counted(experiment, switches, simulation)
-    return Outcome(
-        timeline=simulation.timeline(fabric.hosts, len(experiment.schedule)),
-        **counted,
+    outcome = Outcome(
+        timeline=simulation.timeline(hosts, len(experiment.schedule)),
+        **_counted(experiment, switches, simulation),
         end_ns=simulation.ended_ns,
         max_queue_bytes={
             name: report.max_queue_bytes
@@ -450,25 +513,28 @@ def _outcome(
         notes=tuple(simulation.samples()),
         stocks=tuple(simulation.stocks()),
         pauses=tuple(simulation.pauses()),
-        ways=way_notes(experiment, {host: simulation.ways(host) for host in fabric.hosts}),
-        fidelity=_fidelity(overrun(experiment, counted["switches"], counted["endpoints"])),
+        ways=way_notes(experiment, {host: simulation.ways(host) for host in hosts}),
         ended=ended,
     )
+    if ranks is not None:
+        outcome = gathered(outcome, fabric, ranks)
+    lost = overrun(experiment, outcome.switches, outcome.endpoints)
+    return replace(outcome, fidelity=_fidelity(lost))
 
 
 def _counted(
     experiment: Experiment, switches: SimulatedSwitches, simulation: Simulation
 ) -> Counted:
-    """What of an outcome only ever grows."""
-    fabric, now_ns = experiment.fabric, simulation.now_ns
+    """What of an outcome only ever grows, of nodes that are simulated here."""
+    fabric, now_ns, owns = experiment.fabric, simulation.now_ns, simulation.owns
+    own = tuple(filter(owns, fabric.switches))
     names = (name for link in fabric.links for name in (link.up, link.down))
     return {
         "switches": {
-            switch: switches.counts(switch, fabric.ports(switch), now_ns)
-            for switch in fabric.switches
+            switch: switches.counts(switch, fabric.ports(switch), now_ns) for switch in own
         },
-        "endpoints": {host: simulation.counters(host) for host in fabric.hosts},
-        "books": {switch: switches.books(switch) for switch in fabric.switches},
+        "endpoints": {host: simulation.counters(host) for host in fabric.hosts if owns(host)},
+        "books": {switch: switches.books(switch) for switch in own},
         "link_books": {name: lines_of(simulation.books(name)) for name in names},
     }
 

@@ -17,11 +17,14 @@ from traffic.endpoint import CORE
 from traffic.endpoint import SOURCES as ENDPOINT_SOURCES
 
 FOLDER = Path(__file__).parent
-DECLARED = Declarations(FOLDER / "net.h", FOLDER / "likeness.h", CORE / "endpoint.h")
+DECLARED = Declarations(
+    FOLDER / "net.h", FOLDER / "likeness.h", FOLDER / "ranks.h", CORE / "endpoint.h"
+)
 NEVER = 2**64 - 1
 NOWHERE = 2**32 - 1
 *LOST, _ = (name.lower() for name in DECLARED.enum("net_lost", "NET_"))
 Record = tuple[Any, ...]
+MOST_PAUSES = DECLARED.number("NET_MOST_PAUSES")
 PAUSE_KINDS = tuple(name.lower() for name in DECLARED.enum("net_pause_kind", "NET_"))
 
 
@@ -68,6 +71,16 @@ class Wait(c.Structure):
 @DECLARED.mirror("net_snapshot")
 class Snapshot(c.Structure):
     """How things are now."""
+
+
+@DECLARED.mirror("net_share")
+class Share(c.Structure):
+    """How many events a part had in a turn."""
+
+
+@DECLARED.mirror("ranks_account")
+class RanksAccount(c.Structure):
+    """What a rank has sent to others, and waited for."""
 
 
 @cache

@@ -8,6 +8,7 @@
 
 #include "likeness.h"
 #include "pcap.h"
+#include "ranks.h"
 #include "state.h"
 #include "team.h"
 
@@ -17,7 +18,6 @@
 #define DATA_QUEUES 0x3Fu /* all but control and pause frames */
 #define PAUSE_CLASS_ENABLE 16 /* in a frame of priority flow control: the opcode is before it, */
 #define PAUSE_TIMES 18        /* and behind it a time for each class */
-#define MOST_PAUSES 20000u
 
 /* Threads that get no processor delay each other by a time slice a turn: better do it alone. A turn in
  * which one waits longer than all of it would have taken is a bad one. */
@@ -60,6 +60,7 @@ struct worker {
     ns_t first, last_end;            /* what is next in the parts it did; when a transfer ended */
     struct net_pause *pauses;        /* of this turn */
     uint32_t n_pauses, n_kept, pauses_room;
+    struct mail *mails; /* by rank: the words and frames for others */
 };
 
 /* Some of the nodes, and the channels that lead to them: what is simulated at a stretch, as long as a
@@ -86,6 +87,19 @@ struct due {
     uint32_t senders; /* channels that lead to it */
 };
 
+/* What ranks tell each other between turns, at the beginning of each mail; frames follow. */
+struct word {
+    ns_t first;           /* what is next */
+    ns_t last_end, acted; /* as in a part: the last of all */
+    uint64_t count, ended; /* events and transfers since the word before */
+    uint64_t has_failed;   /* a queue pair, and nobody has asked so far */
+};
+
+struct letter { /* before a frame, whose next_arrives is when it does itself */
+    uint32_t channel;
+    uint32_t bytes; /* of the frame with its head */
+};
+
 struct node {
     struct evq_event wake; /* first: an event is its node */
     struct net *net;
@@ -96,6 +110,7 @@ struct node {
     struct script script; /* a host */
     struct channel *out[EP_PORTS]; /* a host's, by port */
     bool is_halted;       /* a host */
+    bool is_elsewhere;    /* another rank simulates it */
     uint32_t number, ports; /* ports: one more than the highest */
 };
 
@@ -123,7 +138,7 @@ struct channel {
 
     /* Of the part that sends: */
     _Alignas(64) struct part *sends;
-    struct part *receives;
+    struct part *receives; /* NULL: another rank's */
     struct sw_port *port; /* that sends into it, if that is a switch's */
     ns_t last;            /* when the last frame arrives */
     struct net_channel_report counts;
@@ -147,6 +162,13 @@ struct net {
     struct worker **workers;
     struct store **stores;
     uint32_t n_parts, n_workers;
+    struct ranks *ranks; /* NULL: there is one alone */
+    uint32_t *bounds;    /* rank r's parts are from bounds[r] to bounds[r + 1] */
+    uint32_t begin, end; /* our own */
+    struct mail *arrived; /* by rank */
+    ns_t first;           /* of all ranks, as of the last word */
+    ns_t acted;
+    atomic_bool has_starved; /* memory was out for what ranks send */
     unsigned turn; /* 0, 1, 0, ... */
     uint64_t turns;
     ns_t now;     /* between two turns */
@@ -169,10 +191,12 @@ struct net {
     struct net_watch watch;
     struct net_sample *samples;
     uint64_t n_samples, most_samples;
-    struct net_stock *stocks;
+    struct net_stock *stocks, *stocks_now;
     uint64_t n_stocks, stock_stride, moment; /* every so manieth moment has a stock */
     struct net_pause *pauses;
     uint64_t n_pauses;
+    struct net_share *shares; /* the caller's; NULL: nobody asks */
+    uint64_t n_shares, shares_room;
 };
 
 /* Frames */
@@ -229,13 +253,157 @@ static void post(struct channel *channel, const struct frames *frame)
 {
     struct part *part = channel->sends;
     struct net *net = part->net;
-    if (append(&channel->letters[net->turn], frame)) {
+    if (channel->receives && append(&channel->letters[net->turn], frame)) {
         struct inbox *inbox = &net->dues[channel->receives->number].inboxes[net->turn];
         inbox->from[atomic_fetch_add_explicit(&inbox->n, 1, memory_order_relaxed)] = channel;
     }
     if (frame->arrives < part->letter)
         part->letter = frame->arrives;
     part->early += frame->arrives <= net->until; /* it was promised that there are none */
+}
+
+/* Ranks */
+
+static bool is_ours(const struct node *node) { return !node->is_elsewhere; }
+
+static uint32_t rank_of(const struct net *net, const struct part *part)
+{
+    uint32_t rank = 0;
+    while (part->number >= net->bounds[rank + 1])
+        rank++;
+    return rank;
+}
+
+/* The place of a frame in what another rank will be sent. */
+static struct frame *frame_abroad(const struct channel *channel, uint32_t stored, ns_t arrives)
+{
+    struct part *part = channel->sends;
+    struct mail *mail = &part->worker->mails[rank_of(part->net, channel->to->part)];
+    uint32_t bytes = (uint32_t)sizeof(struct frame) + stored;
+    struct letter *letter = mail_more(mail, sizeof *letter + bytes);
+    if (SW_UNLIKELY(!letter)) {
+        atomic_store_explicit(&part->net->has_starved, true, memory_order_relaxed);
+        return NULL;
+    }
+    *letter = (struct letter){channel->number, bytes};
+    struct frame *frame = (struct frame *)(letter + 1);
+    *frame = (struct frame){.next_arrives = arrives};
+    return frame;
+}
+
+/* One that another rank has sent. */
+static bool take_letter(struct net *net, const struct letter *letter)
+{
+    const struct frame *sent = (const struct frame *)(letter + 1);
+    struct channel *channel = net->channels[letter->channel];
+    struct part *part = channel->to->part;
+    struct frame *frame = frame_new(part, sent->stored);
+    if (!frame)
+        return false;
+    frame->stored = sent->stored;
+    frame->wire = sent->wire;
+    frame->kind = sent->kind;
+    memcpy(frame->bytes, sent->bytes, sent->stored);
+    struct frames one = {frame, frame, sent->next_arrives};
+    if (append(&channel->frames, &one))
+        expect_first(channel);
+    struct due *due = &net->dues[part->number];
+    due->next = one.arrives < due->next ? one.arrives : due->next;
+    return true;
+}
+
+static void add_word(struct word *word, const struct word *other)
+{
+    word->first = other->first < word->first ? other->first : word->first;
+    word->last_end = other->last_end > word->last_end ? other->last_end : word->last_end;
+    word->acted = other->acted > word->acted ? other->acted : word->acted;
+    word->count += other->count;
+    word->ended += other->ended;
+    word->has_failed |= other->has_failed;
+}
+
+/* The mail for a rank: all threads' are one. */
+static bool join_mails(struct net *net, uint32_t rank)
+{
+    struct mail *whole = &net->workers[0]->mails[rank];
+    for (uint32_t i = 1; i < net->n_workers; i++) {
+        struct mail *more = &net->workers[i]->mails[rank];
+        if (!more->used)
+            continue;
+        void *place = mail_more(whole, more->used);
+        if (!place)
+            return false;
+        memcpy(place, more->bytes, more->used);
+        more->used = 0;
+    }
+    return true;
+}
+
+static bool take_mail_of(struct net *net, const struct mail *mail, struct word *word)
+{
+    add_word(word, (const void *)mail->bytes);
+    for (uint64_t at = sizeof *word; at < mail->used;) {
+        const struct letter *letter = (const void *)(mail->bytes + at);
+        if (!take_letter(net, letter))
+            return false;
+        at += (sizeof *letter + letter->bytes + 7) / 8 * 8;
+    }
+    return true;
+}
+
+/* Tell others what this rank knows, with the frames for them; then all know the same. */
+static void confer(struct net *net, struct word *word)
+{
+    if (!net->ranks)
+        return;
+    struct mail *mails = net->workers[0]->mails;
+    uint32_t own = ranks_number(net->ranks), size = ranks_size(net->ranks);
+    const struct word said = *word;
+    bool is_whole = true;
+    for (uint32_t rank = 0; rank < size; rank++) {
+        if (rank == own)
+            continue;
+        memcpy(mails[rank].bytes, &said, sizeof said);
+        is_whole = is_whole && join_mails(net, rank);
+    }
+    is_whole = ranks_exchange(net->ranks, mails, net->arrived) && is_whole;
+    for (uint32_t rank = 0; rank < size && is_whole; rank++) {
+        mails[rank].used = sizeof said;
+        is_whole = rank == own || take_mail_of(net, &net->arrived[rank], word);
+    }
+    if (!is_whole)
+        atomic_store_explicit(&net->has_starved, true, memory_order_relaxed);
+    net->first = word->first;
+    net->acted = word->acted;
+    if (word->has_failed)
+        atomic_store_explicit(&net->has_failed, true, memory_order_relaxed);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *one = a, *other = b; /* behind the time */
+    if (one[2] != other[2])
+        return one[2] < other[2] ? -1 : 1;
+    return one[3] < other[3] ? -1 : one[3] > other[3];
+}
+
+/* All ranks' notes of this moment, in the order of what they are of; how many. */
+static uint64_t pooled(struct net *net, void *notes, uint64_t n, size_t size)
+{
+    if (!net->ranks)
+        return n;
+    bool is_whole = ranks_tell(net->ranks, notes, n * size, ranks_size(net->ranks));
+    for (uint32_t rank = 0; is_whole && rank < ranks_size(net->ranks); rank++) {
+        uint64_t bytes = 0;
+        const uint8_t *said = ranks_said(net->ranks, rank, &bytes);
+        if (bytes)
+            memcpy((uint8_t *)notes + n * size, said, bytes);
+        n += bytes / size;
+    }
+    if (!is_whole)
+        atomic_store_explicit(&net->has_starved, true, memory_order_relaxed);
+    qsort(notes, n, size, by_number);
+    return n;
 }
 
 static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t stored,
@@ -246,7 +414,8 @@ static bool channel_put(struct channel *channel, const uint8_t *bytes, uint32_t 
         return false; /* its arrival could never happen, nor that of anything behind it */
     if (arrives < channel->last)
         arrives = channel->last; /* a cable keeps order */
-    struct frame *frame = frame_new(part, stored);
+    struct frame *frame = SW_UNLIKELY(!channel->receives) ? frame_abroad(channel, stored, arrives)
+                                                          : frame_new(part, stored);
     if (!frame)
         return false;
     channel->counts.packets++;
@@ -314,7 +483,7 @@ static bool host_sends(void *ctx, const uint8_t *frame, uint32_t stored, uint32_
 
 static void node_service(struct node *node, ns_t now)
 {
-    if (SW_UNLIKELY(node->is_halted))
+    if (SW_UNLIKELY(node->is_halted || !is_ours(node)))
         return;
     ns_t wake = node->sw ? sw_service(node->sw, now) : plan_service(node->script.plan, now);
     if (wake == SW_NEVER)
@@ -339,7 +508,7 @@ static void note_pause(struct part *part, const struct channel *channel, uint16_
 {
     const struct net *net = part->net;
     struct worker *worker = part->worker;
-    if (!net->pauses || net->n_pauses == MOST_PAUSES)
+    if (!net->pauses || net->n_pauses == NET_MOST_PAUSES)
         return;
     if (worker->n_pauses == worker->pauses_room) {
         uint32_t room = worker->pauses_room ? 2 * worker->pauses_room : 64;
@@ -476,7 +645,7 @@ static uint32_t cell_of(const struct sw *sw, uint32_t reg, unsigned cell)
 
 /* What the classes of a switch hold: an entry for each that holds anything; how many. */
 static unsigned stock_of(const struct net *net, const struct node *node, ns_t now,
-                         struct net_stock found[SW_QUEUES])
+                         struct net_stock *found)
 {
     const struct net_watch *watch = &net->watch;
     const struct sw *sw = node->sw;
@@ -507,17 +676,22 @@ static unsigned stock_of(const struct net *net, const struct node *node, ns_t no
 
 static void note_stocks(struct net *net, ns_t now)
 {
-    if (!net->stocks || net->moment++ % net->stock_stride)
+    if (!net->stocks || !net->stocks_now || net->moment++ % net->stock_stride)
         return;
-    for (uint32_t i = 0; i < net->n_nodes; i++) {
-        struct net_stock found[SW_QUEUES];
-        unsigned count = net->nodes[i]->sw ? stock_of(net, net->nodes[i], now, found) : 0;
+    struct net_stock *found = net->stocks_now;
+    uint64_t n = 0, count;
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        if (net->nodes[i]->sw && is_ours(net->nodes[i]))
+            n += stock_of(net, net->nodes[i], now, found + n);
+    n = pooled(net, found, n, sizeof *found);
+    for (; n; n -= count, found += count) { /* a switch */
+        for (count = 1; count < n && found[count].node == found->node;)
+            count++;
         if (net->n_stocks + count > net->most_samples)
             thin_stocks(net);
-        if (net->n_stocks + count <= net->most_samples)
-            memcpy(net->stocks + net->n_stocks, found, count * sizeof *found);
-        else
-            count = 0;
+        if (net->n_stocks + count > net->most_samples)
+            continue;
+        memcpy(net->stocks + net->n_stocks, found, count * sizeof *found);
         net->n_stocks += count;
     }
 }
@@ -587,8 +761,8 @@ static struct net_sample look_at(const struct channel *channel, uint32_t number,
     return note;
 }
 
-/* The first thing that happens. */
-static ns_t first_event(const struct net *net)
+/* The first thing that happens here. */
+static ns_t first_here(const struct net *net)
 {
     ns_t first = EVQ_NEVER;
     for (uint32_t i = 0; i < net->n_parts; i++) {
@@ -599,6 +773,9 @@ static ns_t first_event(const struct net *net)
     }
     return first;
 }
+
+/* The same anywhere. */
+static ns_t first_event(const struct net *net) { return net->ranks ? net->first : first_here(net); }
 
 /* When to look again. Where there was nothing to note nothing changes before the next event, however
  * long that takes: looks that would find nothing are left out. */
@@ -648,7 +825,7 @@ static void keep_pauses(struct net *net)
         if (!least)
             break;
         first->n_kept++;
-        if (net->n_pauses < MOST_PAUSES && (net->open || least->at <= net->last_end))
+        if (net->n_pauses < NET_MOST_PAUSES && (net->open || least->at <= net->last_end))
             net->pauses[net->n_pauses++] = *least;
     } while (true);
     for (uint32_t i = 0; i < net->n_workers; i++)
@@ -659,20 +836,28 @@ static void sample(struct net *net, ns_t now)
 {
     if (net->n_samples + net->n_channels > net->most_samples)
         thin_samples(net);
-    uint64_t before = net->n_samples;
-    for (uint32_t i = 0; i < net->n_channels && net->n_samples < net->most_samples; i++) {
+    struct net_sample *found = net->samples + net->n_samples;
+    uint64_t n = 0, room = net->most_samples - net->n_samples;
+    for (uint32_t i = 0; i < net->n_channels && n < room; i++) {
         struct channel *channel = net->channels[i];
+        if (!is_ours(channel->from))
+            continue;
         struct net_sample note = look_at(channel, i, now), *noted = &channel->noted;
         if (channel->port && net->watch.storms != NET_NOWHERE)
             note_storms(net, channel, now);
         if (!note.queue_bytes && note.bytes == noted->bytes && note.paused == noted->paused)
             continue;
-        net->samples[net->n_samples++] = *noted = note;
+        found[n++] = note;
     }
+    n = pooled(net, found, n, sizeof *found);
+    n = n < room ? n : room;
+    for (uint64_t i = 0; i < n; i++)
+        net->channels[found[i].channel]->noted = found[i];
+    net->n_samples += n;
     note_stocks(net, now);
     keep_pauses(net);
     net->looks++;
-    net->next_look = next_look(net, now, net->n_samples != before);
+    net->next_look = next_look(net, now, n > 0);
 }
 
 void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, uint32_t most)
@@ -680,13 +865,16 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
     net->watch = *watch;
     if (!interval)
         return;
-    net->samples = malloc(most * sizeof *net->samples);
+    /* All channels' notes may come from other ranks before those are cut off that have no room. */
+    net->samples = malloc((most + net->n_channels) * sizeof *net->samples);
     net->most_samples = net->samples ? most : 0;
     net->sample_interval = interval;
-    net->pauses = malloc(MOST_PAUSES * sizeof *net->pauses);
+    net->pauses = malloc(NET_MOST_PAUSES * sizeof *net->pauses);
     net->stock_stride = 1;
-    if (watch->in_used != NET_NOWHERE)
+    if (watch->in_used != NET_NOWHERE) {
         net->stocks = malloc(most * sizeof *net->stocks);
+        net->stocks_now = malloc(net->n_nodes * SW_QUEUES * sizeof *net->stocks_now);
+    }
     if (net->samples)
         net->next_look = net->now + interval;
 }
@@ -818,6 +1006,8 @@ uint32_t net_waits(const struct net *net, struct net_wait *waits, uint32_t room)
     for (uint32_t i = 0; i < net->n_channels; i++) {
         const struct channel *channel = net->channels[i];
         tell_frames(channel, &told);
+        if (!is_ours(channel->from))
+            continue;
         if (!channel->port) {
             tell_host(net, channel, &told);
             continue;
@@ -916,6 +1106,7 @@ static bool divide(struct net *net, uint64_t seed, uint32_t parts, uint32_t thre
         if (!add_part(net, seed))
             return false;
     while (net->n_parts < parts);
+    net->end = net->n_parts;
     return true;
 }
 
@@ -931,6 +1122,39 @@ struct net *net_new(uint64_t seed, uint32_t parts, uint32_t threads, uint64_t wo
         return net;
     net_free(net);
     return NULL;
+}
+
+static struct mail *mails_for(uint32_t ranks, uint64_t bytes)
+{
+    struct mail *mails = calloc(ranks, sizeof *mails);
+    for (uint32_t rank = 0; mails && rank < ranks; rank++)
+        if (bytes && !mail_more(&mails[rank], bytes))
+            return NULL;
+    return mails;
+}
+
+bool net_join(struct net *net, struct ranks *ranks, const uint32_t *bounds)
+{
+    uint32_t own = ranks_number(ranks), size = ranks_size(ranks);
+    for (uint32_t i = 0; i < net->n_workers; i++)
+        if (!(net->workers[i]->mails = mails_for(size, i ? 0 : sizeof(struct word))))
+            return false;
+    net->arrived = mails_for(size, 0);
+    net->bounds = calloc(size + 1, sizeof *net->bounds);
+    if (!net->arrived || !net->bounds)
+        return false;
+    memcpy(net->bounds, bounds, (size + 1) * sizeof *bounds);
+    net->begin = bounds[own];
+    net->end = bounds[own + 1];
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        uint32_t part = net->nodes[i]->part->number;
+        net->nodes[i]->is_elsewhere = part < net->begin || part >= net->end;
+    }
+    for (uint32_t i = 0; i < net->n_channels; i++)
+        if (!is_ours(net->channels[i]->to))
+            net->channels[i]->receives = NULL;
+    net->ranks = ranks;
+    return true;
 }
 
 /* A switch's part has a list of it. */
@@ -952,10 +1176,18 @@ void net_place(struct net *net, uint32_t number, uint32_t part)
         own(node);
 }
 
+static void mails_free(struct mail *mails, uint32_t ranks)
+{
+    for (uint32_t rank = 0; mails && rank < ranks; rank++)
+        free(mails[rank].bytes);
+    free(mails);
+}
+
 void net_free(struct net *net)
 {
     if (!net)
         return;
+    uint32_t ranks = net->ranks ? ranks_size(net->ranks) : 0;
     team_free(net->team);
     for (uint32_t i = 0; i < net->n_channels; i++) {
         pcap_close(net->channels[i]->pcap);
@@ -979,14 +1211,18 @@ void net_free(struct net *net)
         pkt_pool_free(&net->stores[i]->pool);
         free(net->stores[i]);
         free(net->workers[i]->pauses);
+        mails_free(net->workers[i]->mails, ranks);
         free(net->workers[i]);
     }
+    mails_free(net->arrived, ranks);
+    free(net->bounds);
     free(net->parts);
     free(net->dues);
     free(net->stores);
     free(net->workers);
     free(net->samples);
     free(net->stocks);
+    free(net->stocks_now);
     free(net->pauses);
     free(net->channels);
     free(net->nodes);
@@ -1050,6 +1286,15 @@ const char *net_host_lines(struct net *net, uint32_t number, const char *lines, 
     return NULL;
 }
 
+void net_note_shares(struct net *net, struct net_share *shares, uint64_t room)
+{
+    net->shares = shares;
+    net->shares_room = room;
+    net->n_shares = 0;
+}
+
+uint64_t net_noted_shares(const struct net *net) { return net->n_shares; }
+
 /* From one more channel. */
 static bool make_room_for_mail(struct due *due)
 {
@@ -1103,6 +1348,8 @@ void net_set_up(struct net *net, uint32_t number, bool is_up)
     struct channel *channel = net->channels[number];
     ns_t now = net->now;
     channel->is_down = !is_up;
+    if (!is_ours(channel->from))
+        return;
     if (channel->from->script.plan) {
         ep_set_up(plan_endpoint(channel->from->script.plan), (uint8_t)channel->from_port, is_up, now);
         if (!channel->from->is_halted)
@@ -1130,7 +1377,7 @@ bool net_deny(struct net *net, uint32_t number, uint32_t queue_pair, const uint6
     ns_t now = net->now;
     struct ep *ep = plan_endpoint(node->script.plan);
     struct qp *qp = ep_find_qp(ep, queue_pair);
-    if (!qp || !ep_deny(ep, qp, denied, now))
+    if (!is_ours(node) || !qp || !ep_deny(ep, qp, denied, now))
         return false;
     if (!node->is_halted)
         node_service(node, now);
@@ -1141,7 +1388,7 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 {
     struct channel *channel = net->channels[number];
     channel->rate = rate;
-    if (channel->from->script.plan)
+    if (channel->from->script.plan && is_ours(channel->from))
         ep_set_link(plan_endpoint(channel->from->script.plan), (uint8_t)channel->from_port, rate);
 }
 
@@ -1157,6 +1404,8 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 
 static bool anything_left(const struct net *net)
 {
+    if (net->ranks)
+        return net->first != EVQ_NEVER;
     for (uint32_t i = 0; i < net->n_parts; i++)
         if (net->parts[i]->queue.used || net->parts[i]->letter != EVQ_NEVER)
             return true;
@@ -1166,12 +1415,30 @@ static bool anything_left(const struct net *net)
 /* To somebody who gave up, what is quiet ended when something happened last. */
 static ns_t net_now(const struct net *net)
 {
-    ns_t acted = 0;
-    if (!net->gave_up || anything_left(net))
-        return net->now;
-    for (uint32_t i = 0; i < net->n_parts; i++)
-        acted = net->parts[i]->acted > acted ? net->parts[i]->acted : acted;
-    return acted;
+    return !net->gave_up || anything_left(net) ? net->now : net->acted;
+}
+
+static void settle_ended(struct net *net, uint64_t ended, ns_t last_end)
+{
+    net->open -= ended;
+    if (ended && last_end > net->last_end)
+        net->last_end = last_end;
+}
+
+void net_settle(struct net *net)
+{
+    struct word word = {.first = first_here(net), .has_failed = atomic_load(&net->has_failed)};
+    for (uint32_t i = 0; i < net->n_parts; i++) {
+        struct part *part = net->parts[i];
+        word.ended += part->ended;
+        if (part->ended && part->last_end > word.last_end)
+            word.last_end = part->last_end;
+        word.acted = part->acted > word.acted ? part->acted : word.acted;
+        part->ended = 0;
+    }
+    net->acted = word.acted;
+    confer(net, &word);
+    settle_ended(net, word.ended, word.last_end);
 }
 
 void net_start(struct net *net)
@@ -1183,7 +1450,7 @@ void net_start(struct net *net)
     }
     for (uint32_t i = 0; i < net->n_nodes; i++) {
         struct node *node = net->nodes[i];
-        if (node->script.plan)
+        if (node->script.plan && is_ours(node))
             plan_start(node->script.plan, net->now);
         if (node->script.plan || node->sw)
             node_service(node, net->now);
@@ -1226,7 +1493,10 @@ static void part_turn(struct net *net, uint32_t number, struct worker *worker, s
     take_over(part, worker, store);
     part->letter = EVQ_NEVER;
     take_mail(inbox, !net->turn);
-    worker->count += evq_run(&part->queue, net->until);
+    uint64_t count = evq_run(&part->queue, net->until);
+    worker->count += count;
+    if (SW_UNLIKELY(net->shares != NULL) && net->n_shares < net->shares_room)
+        net->shares[net->n_shares++] = (struct net_share){net->turns, number, (uint32_t)count};
     due->next = evq_next(&part->queue);
     worker->ended += part->ended;
     if (part->ended && part->last_end > worker->last_end)
@@ -1308,24 +1578,19 @@ static void judge(struct net *net, bool was_good)
     net->next_alone = net->alone < MOST_ALONE ? 2 * net->alone : MOST_ALONE;
 }
 
-static void settle_ended(struct net *net, uint64_t ended, ns_t last_end)
+/* All parts, up to and including a time; what is next in any of them, and how much happened. */
+static ns_t turn(struct net *net, ns_t until, uint64_t *count)
 {
-    net->open -= ended;
-    if (ended && last_end > net->last_end)
-        net->last_end = last_end;
-}
-
-/* All parts, up to and including a time; what is next in any of them. */
-static ns_t turn(struct net *net, ns_t until)
-{
-    ns_t first = EVQ_NEVER;
+    struct word word = {.first = EVQ_NEVER};
+    uint64_t parts = net->end - net->begin;
     net->until = until;
     net->turn = !net->turn;
     net->turns++;
     for (uint32_t i = 0; i < net->n_workers; i++) {
-        atomic_store_explicit(&net->workers[i]->taken, (uint64_t)i * net->n_parts / net->n_workers,
+        atomic_store_explicit(&net->workers[i]->taken,
+                              net->begin + (uint32_t)(i * parts / net->n_workers),
                               memory_order_relaxed);
-        net->workers[i]->end = (uint32_t)((uint64_t)(i + 1) * net->n_parts / net->n_workers);
+        net->workers[i]->end = net->begin + (uint32_t)((i + 1) * parts / net->n_workers);
         net->workers[i]->count = net->workers[i]->ended = 0;
         net->workers[i]->first = EVQ_NEVER;
     }
@@ -1333,15 +1598,19 @@ static ns_t turn(struct net *net, ns_t until)
         judge(net, team_round(net->team, LOOKS + (unsigned)net->last_count * LOOKS_AN_EVENT));
     else
         work(net, 0);
-    net->last_count = 0;
     for (uint32_t i = 0; i < net->n_workers; i++) {
         const struct worker *worker = net->workers[i];
-        net->last_count += worker->count;
-        settle_ended(net, worker->ended, worker->last_end);
-        first = worker->first < first ? worker->first : first;
+        struct word its = {.first = worker->first, .last_end = worker->last_end,
+                           .count = worker->count, .ended = worker->ended};
+        add_word(&word, &its);
     }
+    word.has_failed = atomic_load_explicit(&net->has_failed, memory_order_relaxed);
+    net->last_count = word.count;
+    confer(net, &word);
+    settle_ended(net, word.ended, word.last_end);
     net->now = until;
-    return first;
+    *count += word.count;
+    return word.first;
 }
 
 /* When what follows the last transfer's end is over, if that was the last. */
@@ -1378,8 +1647,7 @@ static void run_in_turns(struct net *net, ns_t until, uint64_t most)
             end = first;
         else if (end - first >= net->stretch)
             end = first + net->stretch - 1;
-        first = turn(net, end);
-        count += net->last_count;
+        first = turn(net, end, &count);
         keep_pauses(net);
         if (atomic_load_explicit(&net->has_failed, memory_order_relaxed))
             break;
@@ -1388,11 +1656,7 @@ static void run_in_turns(struct net *net, ns_t until, uint64_t most)
 
 ns_t net_run(struct net *net, ns_t until, uint64_t most_events)
 {
-    for (uint32_t i = 0; i < net->n_parts; i++) {
-        struct part *part = net->parts[i];
-        settle_ended(net, part->ended, part->last_end);
-        part->ended = 0;
-    }
+    net_settle(net);
     if (net->samples && net->next_look == EVQ_NEVER && anything_left(net)) /* done from outside */
         net->next_look = net->now + net->sample_interval;
     run_in_turns(net, until, most_events);
@@ -1402,8 +1666,11 @@ ns_t net_run(struct net *net, ns_t until, uint64_t most_events)
 ns_t net_give_up(struct net *net)
 {
     net->gave_up = true;
+    net_settle(net);
     return net_now(net);
 }
+
+bool net_has_starved(struct net *net) { return atomic_load(&net->has_starved); }
 
 void net_arrived(struct net *net) { net->team = NULL; }
 
@@ -1473,7 +1740,7 @@ bool net_is_quiet(const struct net *net) { return !anything_left(net); }
 
 void net_account(const struct net *net, struct net_account *account)
 {
-    *account = (struct net_account){.events = net->looks};
+    *account = (struct net_account){.looks = net->looks};
     for (uint32_t i = 0; i < net->n_parts; i++) {
         account->delivered += net->parts[i]->delivered;
         account->events += net->parts[i]->queue.happened;

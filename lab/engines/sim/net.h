@@ -22,6 +22,7 @@
 #define NET_H
 
 #include "evq.h"
+#include "ranks.h"
 #include "script.h"
 #include "sw.h"
 
@@ -29,7 +30,7 @@ struct net;
 
 struct net_account {
     uint64_t delivered; /* frames */
-    uint64_t events;
+    uint64_t events, looks; /* that parts have, and that the simulator takes itself */
     uint64_t early; /* frames that came to another part sooner than can be: a defect */
 };
 
@@ -63,7 +64,8 @@ struct net_stock {
     uint32_t headroom; /* of the class */
 };
 
-/* Something about a pause. */
+/* Something about a pause; so many are noted, the first. */
+#define NET_MOST_PAUSES 20000u
 enum net_pause_kind { NET_XON, NET_XOFF, NET_STUCK };
 struct net_pause {
     ns_t at;
@@ -101,6 +103,29 @@ int64_t net_add_host(struct net *net);
 
 /* Have a part simulate a node, before there are channels at it; they all begin in part 0. */
 void net_place(struct net *net, uint32_t node, uint32_t part);
+
+/* Once all channels are there, share in it with other ranks, which have built the same: rank r
+ * simulates the parts from bounds[r] to bounds[r + 1]. All call the same from now on. What is asked of
+ * a node is known to its rank, of a channel what went in to its sender's and what came out to its
+ * receiver's; the time, what is open, whether anything failed or is left, samples and stocks to all.
+ * False when memory is out. */
+bool net_join(struct net *net, struct ranks *ranks, const uint32_t *bounds);
+
+/* After something was done from outside: have all ranks know what it led to, as net_run does before
+ * anything else. */
+void net_settle(struct net *net);
+
+/* Whether memory was out for what ranks send to each other: then nothing is as it should be. */
+bool net_has_starved(struct net *net);
+
+/* Note of how many events each turn has in each part, as long as there is room: for who models how
+ * turns could be shared. One thread alone notes. */
+struct net_share {
+    uint64_t turn;
+    uint32_t part, events;
+};
+void net_note_shares(struct net *net, struct net_share *shares, uint64_t room);
+uint64_t net_noted_shares(const struct net *net);
 
 /* Lines of a host's plan (traffic/core/script.h); NULL, or what is wrong with the one behind those
  * that were `taken`. */

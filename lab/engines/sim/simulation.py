@@ -9,17 +9,19 @@ from __future__ import annotations
 import ctypes
 import os
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import islice
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from controller import LinkSpec
 from lab.engines.sim import native
-from lab.engines.sim.parts import parts
+from lab.engines.sim.parts import parts, shared
 from lab.machine.thrift import give_back
 from lab.results.outcome import Gist, Note, PauseNote, Stock, Wait
 from lab.scenario.faults import Spoil
@@ -38,6 +40,11 @@ from traffic.endpoint import (
     read_report,
     read_stands,
 )
+
+if TYPE_CHECKING:
+    from lab.engines.sim.ranks import Ranks
+
+T = TypeVar("T")
 
 WORTH_EVENTS = 100  # in a turn: fewer are sooner done by one thread than handed to others
 _LINES_AT_ONCE = 512
@@ -97,10 +104,15 @@ class Simulation:
         *,
         seed: int = 1,
         threads: int = 1,
+        ranks: Ranks | None = None,
     ) -> None:
         self._native = native.library()
         self._parts = parts(fabric, min(cable(link).delay_ns for link in fabric.links))
         count = 1 + max(self._parts.values())
+        self._ranks = ranks
+        self._bounds = [0, count]
+        if ranks is not None:
+            self._parts, self._bounds = shared(fabric, self._parts, ranks.size)
         self._net = self._native.net_new(seed, count, threads, WORTH_EVENTS)
         if not self._net:
             raise SimulationError(f"memory is out for {count} parts")
@@ -116,6 +128,21 @@ class Simulation:
             ends = link.a, link.a_port, link.b, link.b_port
             self._add_channel(link.up, *ends, cable(link))
             self._add_channel(link.down, *ends[2:], *ends[:2], cable(link))
+        if ranks is not None:
+            bounds = (ctypes.c_uint32 * len(self._bounds))(*self._bounds)
+            if not self._native.net_join(self._net, ranks.handle, bounds):
+                raise MemoryError
+
+    def owns(self, node: Node) -> bool:
+        """Whether a node is simulated here, and not by another rank."""
+        return self._ranks is None or self._rank_of(node) == self._ranks.number
+
+    def _rank_of(self, node: Node) -> int:
+        return bisect_right(self._bounds, self._parts[node]) - 1
+
+    def _from_all(self, mine: list[T]) -> list[T]:
+        """What all ranks have, each of its own."""
+        return mine if self._ranks is None else [*chain(*self._ranks.everywhere(mine))]
 
     def _add_node(self, node: Node) -> None:
         if node.kind is NodeKind.HOST:
@@ -182,6 +209,17 @@ class Simulation:
         self._lossless = watch.lossless
         self._native.net_sample(self._net, ctypes.byref(watch), interval_ns or 0, most)
 
+    def note_shares(self, room: int) -> Callable[[], list[native.Record]]:
+        """Note how many events each turn has in each part, up to so many; what gives them then."""
+        shares = (native.Share * room)()
+        self._native.net_note_shares(self._net, shares, room)
+
+        def noted() -> list[native.Record]:
+            count = self._native.net_noted_shares(self._net)
+            return [*native.records("net_share", shares, count)]
+
+        return noted
+
     # --- running ---------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -192,7 +230,14 @@ class Simulation:
         """Run until a time, some events more than so many, or the end of all transfers and then
         less than a cable's delay beyond it and that time; returns the time."""
         until = native.NEVER if until_ns is None else until_ns
-        return int(self._native.net_run(self._net, until, most_events))
+        now_ns = int(self._native.net_run(self._net, until, most_events))
+        if self._native.net_has_starved(self._net):
+            raise MemoryError
+        return now_ns
+
+    def settle(self) -> None:
+        """After something was done from outside: have all ranks know what it led to."""
+        self._native.net_settle(self._net)
 
     def arrived(self) -> None:
         """After its memory was brought here from another process."""
@@ -306,19 +351,21 @@ class Simulation:
         found = (native.Wait * count)()
         self._native.net_waits(self._net, found, count)
         names = list(self._channels)
-        return tuple(
-            Wait(
-                *(
-                    names[wait.channel],
-                    wait.priority,
+        told = [
+            (
+                wait.channel,
+                self.owns(self._senders[names[wait.channel]]),  # whose receiver tells before it
+                Wait(
+                    *(names[wait.channel], wait.priority),
                     self._came_by(names[wait.channel], wait.came),
+                    *(wait.packets, wait.bytes, wait.since),
+                    hold="credits" if wait.until == native.NEVER else "pause" if wait.until else "",
+                    until_ns=None if wait.until in (0, native.NEVER) else wait.until,
                 ),
-                *(wait.packets, wait.bytes, wait.since),
-                hold="" if not wait.until else "credits" if wait.until == native.NEVER else "pause",
-                until_ns=None if wait.until in (0, native.NEVER) else wait.until,
             )
             for wait in found
-        )
+        ]
+        return tuple(wait for *_, wait in sorted(self._from_all(told), key=itemgetter(0, 1)))
 
     def _came_by(self, name: str, port: int) -> str:
         """The direction that leads into a port of who sends into another."""
@@ -335,11 +382,12 @@ class Simulation:
 
     def stands(self) -> list[Stand]:
         """Where messages stand that are not through, as hosts say."""
-        return [
-            stand
-            for host in self._fabric.hosts
-            for stand in read_stands(self._reported(host).splitlines())
+        told = [
+            (at, [*read_stands(self._reported(host).splitlines())])
+            for at, host in enumerate(self._fabric.hosts)
+            if self.owns(host)
         ]
+        return [*chain(*(its for _, its in sorted(self._from_all(told), key=itemgetter(0))))]
 
     def account(self) -> Account:
         """How much happened so far."""
@@ -347,7 +395,9 @@ class Simulation:
         self._native.net_account(self._net, ctypes.byref(account))
         if account.early:
             raise SimulationError("frames came sooner than cables are long: a defect of closlab")
-        return Account(account.delivered, account.events)
+        all_of_them = self._from_all([(account.delivered, account.events, account.looks)])
+        delivered, events, looks = zip(*all_of_them, strict=True)
+        return Account(sum(delivered), sum(events) + looks[0])
 
     def books(self, channel: str) -> list[BookLine]:
         """What became of all that was put into a channel."""
@@ -406,7 +456,9 @@ class Simulation:
         count = ctypes.c_uint64()
         notes = self._native.net_pauses(self._net, ctypes.byref(count))
         found = []
-        records = native.records("net_pause", notes, count.value, begin)
+        records = [*native.records("net_pause", notes, count.value, begin)]
+        if self._ranks is not None:
+            records = sorted(self._from_all(records), key=_place_of_pause)[: native.MOST_PAUSES]
         for at_ns, channel, priority, kind in records:
             what, name = native.PAUSE_KINDS[kind], names[channel]
             found.append(PauseNote(at_ns, name if what == "stuck" else back[name], priority, what))
@@ -471,6 +523,12 @@ class Simulation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _place_of_pause(record: native.Record) -> tuple[int, bool, int]:
+    """As one rank alone notes them: what it looks for itself when a moment is over."""
+    at_ns, channel, _priority, kind = record
+    return at_ns, native.PAUSE_KINDS[kind] == "stuck", channel
 
 
 def _in_memory() -> IO[str]:
