@@ -8,6 +8,7 @@ Keywords and punctuation are their own kind; the others are `name`, `number`, `s
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from compiler.diagnostics import Diagnostics
@@ -122,20 +123,48 @@ class Tokens:
         """Those before one."""
         return Tokens(self.kinds[:index], self.texts[:index], self.starts[:index])
 
+    def behind(self, at: int, moved: int) -> Tokens | None:
+        """Those from the one on that begins at an offset, moved by so much; None if none does, or
+        what it is follows from what stands before it."""
+        first = bisect_left(self.starts, at)
+        if self.starts[first] != at or self.kinds[first] in ("string", "end"):
+            return None
+        starts = self.starts[first:]
+        moved_ones = [start + moved for start in starts] if moved else starts
+        return Tokens(self.kinds[first:], self.texts[first:], moved_ones)
+
     def copied(self) -> tuple[list[str], list[str], list[int]]:
         """The lists, for somebody to go on with."""
         return [*self.kinds], [*self.texts], [*self.starts]
 
 
-def tokenize(text: str, diagnostics: Diagnostics, known: Tokens | None = None) -> Tokens:
-    """Split preprocessed text into tokens, of which those that it begins with may be known."""
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Another text and its tokens, of which it is known where it begins to end as this one does."""
+
+    tokens: Tokens
+    since: int  # in this text
+    moved: int  # by how much that is further than in the other
+
+
+def tokenize(
+    text: str, diagnostics: Diagnostics, known: Tokens | None = None, before: Before | None = None
+) -> Tokens:
+    """Split preprocessed text into tokens, of which those that it begins with may be known, and
+    what those are that it ends with."""
     kinds, texts, starts = known.copied() if known is not None else ([], [], [])
     suspects: list[tuple[int, int]] = []
     keywords = KEYWORDS
+    since = before.since if before is not None and "bad" not in before.tokens.kinds else len(text)
     for match in _SCAN.finditer(text, starts[-1] + len(texts[-1]) if starts else 0):
         group = match.lastgroup
         if group == "space":
             continue
+        if match.start() >= since and not suspects:
+            assert before is not None
+            rest = before.tokens.behind(match.start() - before.moved, before.moved)
+            if rest is not None:
+                return Tokens(kinds + rest.kinds, texts + rest.texts, starts + rest.starts)
         word = match[0]
         if group == "name":
             kinds.append(word if word in keywords else "name")

@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from compiler.source import Text
 MOST_ERRORS = 1000  # that are told of a program
 _RECURSION_LIMIT = 20_000
 _UNDERSTOOD = Types.EXPRESSION_ANNOTATIONS  # whose words are no names of a program's
+_OF_WORDS = {"declared", "_uses", "_at", "_by_word", "_brackets"}
 _OPENS, _CLOSES = {"{", "(", "["}, {"}", ")", "]"}
 
 
@@ -99,6 +102,7 @@ class Program:
     expanded: frozenset[str] = frozenset()  # of these, those that are used
     contents: dict[str, str] = field(default_factory=dict)  # of the files
     json: dict[str, Any] = field(default_factory=dict)  # once it is finished, if it can be run
+    _lines_by_file: dict[str, dict[int, list[int]]] = field(default_factory=dict, init=False)
 
     @property
     def is_sound(self) -> bool:
@@ -109,6 +113,13 @@ class Program:
     def diagnostics(self) -> list[Diagnostic]:
         """What the passes so far have told."""
         return self.told.found
+
+    def again(self, text: Text, told: Diagnostics, **how: Any) -> Program:
+        """The same of another text with the same words at the same places, of which nothing is
+        told: it keeps what answers look things up by."""
+        found = replace(self, text=text, told=told, json={}, **how)
+        vars(found).update((name, made) for name, made in vars(self).items() if name in _OF_WORDS)
+        return found
 
     def finish(self) -> None:
         """The passes behind types, which tell what BMv2 cannot do."""
@@ -131,19 +142,28 @@ class Program:
     @cached_property
     def files(self) -> frozenset[str]:
         """All that was read."""
-        return frozenset(self._lines)
+        return frozenset(self._runs)
 
     @cached_property
-    def _lines(self) -> dict[str, dict[int, list[int]]]:
-        """By file and line, which lines of the preprocessed text came from it."""
-        found: dict[str, dict[int, list[int]]] = {}
-        known: dict[str, dict[int, list[int]]] = {}
-        for index, line in enumerate(self.text.lines):
-            numbers = known.get(line.file)
-            if numbers is None:
-                numbers = known[line.file] = found.setdefault(real(line.file), {})
-            numbers.setdefault(line.number - 1, []).append(index)
+    def _runs(self) -> dict[str, list[range]]:
+        """By file, which lines of the preprocessed text came from it."""
+        found: dict[str, list[range]] = {}
+        at = 0
+        for file, lines in groupby(self.text.lines, key=attrgetter("file")):
+            end = at + sum(1 for _ in lines)
+            found.setdefault(real(file), []).append(range(at, end))
+            at = end
         return found
+
+    def _lines(self, file: str) -> dict[int, list[int]]:
+        """By a file's lines, which lines of the preprocessed text came from it."""
+        known = self._lines_by_file.get(file)
+        if known is None:
+            known = self._lines_by_file[file] = {}
+            for run in self._runs.get(file, ()):
+                for index in run:
+                    known.setdefault(self.text.lines[index].number - 1, []).append(index)
+        return known
 
     def lines_of(self, file: str) -> list[str]:
         """All lines of a file, as they were read."""
@@ -164,14 +184,14 @@ class Program:
 
     def is_left_out(self, file: str, number: int) -> bool:
         """Whether nothing of a line reaches the compiler."""
-        found = self._lines.get(file, {}).get(number, ())
+        found = self._lines(file).get(number, ())
         starts = self.text.starts
         return all(starts[index + 1] - starts[index] <= 1 for index in found)
 
     def words_of(self, file: str, number: int) -> Iterator[tuple[int, int]]:
         """The tokens of a line, with their columns."""
         starts, tokens = self.text.starts, self.tokens
-        for index in self._lines.get(file, {}).get(number, ()):
+        for index in self._lines(file).get(number, ()):
             begin, end = starts[index], starts[index + 1]
             at = bisect_left(tokens.starts, begin)
             while at < len(tokens.starts) and tokens.starts[at] < end and tokens.texts[at]:
@@ -211,7 +231,7 @@ class Program:
 
     def offset_of(self, file: str, number: int, column: int) -> int | None:
         """Where in the preprocessed text a place of a file is."""
-        found = self._lines.get(file, {}).get(number)
+        found = self._lines(file).get(number)
         if not found:
             return None
         starts = self.text.starts

@@ -26,7 +26,7 @@ from compiler.check import Checker
 from compiler.check.marks import Mark
 from compiler.check.names import Names
 from compiler.diagnostics import CompileError, Diagnostics, TooManyErrorsError
-from compiler.lexer import Tokens, tokenize
+from compiler.lexer import Before, Tokens, tokenize
 from compiler.parser import Parser
 from compiler.parser.cursor import SyntaxMistakeError, TooDeepError
 from compiler.preprocess import Included, Preprocessor
@@ -92,6 +92,7 @@ class Reading:
     _stops: list[_Stop] = field(default_factory=list)
     _whole: _Whole = field(default_factory=lambda: _Whole(Text("", []), [], [], []))
     _checker: Checker | None = None
+    _last: Program | None = None  # of which nothing is told, if the last reading came to that
 
     def read(
         self, read: Callable[[Path], str], go_on: Callable[[], None] = lambda: None
@@ -117,6 +118,11 @@ class Reading:
                 text = told.text = laid_out(preprocessor.run(self.root))
                 go_on()
                 tokens = self._tokenized(text, told)
+                macros, expanded = _macros(preprocessor), frozenset(preprocessor.expanded)
+                if self._last is not None and not told.found and tokens == self._last.tokens:
+                    return self._last.again(
+                        text, told, macros=macros, expanded=expanded, contents=contents
+                    )
                 go_on()
                 syntax = self._parsed(tokens, told, go_on)
             except TooManyErrorsError:
@@ -124,20 +130,24 @@ class Reading:
                 text = told.text or Text("\n", [Line(str(self.root), 1, "")])
                 tokens, syntax = tokenize("", told), s.Program(())
             told, names, core = self._checked(syntax, told, go_on)
-        macros = {name: _defined(m.params, m.body) for name, m in preprocessor.macros.items()}
-        expanded = frozenset(preprocessor.expanded)
-        return Program(
-            self.root, self.settings, text, tokens, syntax, names, told, core, macros, expanded,
-            contents,
+        found = Program(
+            self.root, self.settings, text, tokens, syntax, names, told, core,
+            _macros(preprocessor), frozenset(preprocessor.expanded), contents,
         )  # fmt: skip
+        self._last = found if self.is_kept and core is not None and not told.found else None
+        return found
 
     def _tokenized(self, text: Text, told: Diagnostics) -> Tokens:
         """The words of a text, of which those before its first change are known."""
-        same, before = _same(self._text, text), self._tokens.starts
-        self._stops = [*takewhile(lambda s: before[s.at + _AHEAD] < same, self._stops)]
+        same, before = _same(self._text, text), self._tokens
+        is_clean = self._last is not None and self._last.tokens == before
+        if is_clean and self._text.text == text.text:
+            same = len(text.text)  # comments alone have changed: nothing told knows their lines
+        self._stops = [*takewhile(lambda s: before.starts[s.at + _AHEAD] < same, self._stops)]
+        ends_alike = Before(before, *_alike(self._text.text, text.text)) if before.kinds else None
         self._text = text
         last = self._stops[-1] if self._stops else None
-        tokens = tokenize(text.text, told, self._tokens.up_to(last.at) if last else None)
+        tokens = tokenize(text.text, told, before.up_to(last.at) if last else None, ends_alike)
         if told.found and last is not None:  # what is told of words before it is not known
             self._stops.clear()
         self._tokens = tokens
@@ -238,6 +248,21 @@ def _same(before: Text, now: Text) -> int:
         is_same = end == now.starts[middle] and before.text[:end] == now.text[:end]
         low, high = (middle, high) if is_same else (low, middle - 1)
     return before.starts[low]
+
+
+def _alike(before: str, now: str) -> tuple[int, int]:
+    """From where on a text ends as another does, and by how much that is further than there."""
+    low, high = 0, min(len(before), len(now))
+    while low < high:
+        middle = (low + high + 1) // 2
+        is_same = before.endswith(now[len(now) - middle :])
+        low, high = (middle, high) if is_same else (low, middle - 1)
+    return len(now) - low, len(now) - len(before)
+
+
+def _macros(preprocessor: Preprocessor) -> dict[str, str]:
+    """How macros read."""
+    return {name: _defined(m.params, m.body) for name, m in preprocessor.macros.items()}
 
 
 def _defined(params: tuple[str, ...] | None, body: str) -> str:

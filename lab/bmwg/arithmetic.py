@@ -46,17 +46,11 @@ def roofline_ns(iterations: int, compute_ns: float, op: str, ranks: int, size: i
     return iterations * (compute_ns + 8 * size * ALGO_FACTORS[op](ranks) / gbps)
 
 
-def carried_by(story: Sequence[tuple[int, int]], at: float) -> float:
-    """What had been carried by a time, of a story that was told now and then: between two tellings
-    it grows evenly."""
+def carried_by(story: Sequence[tuple[int, int]], at: float) -> int:
+    """What had been carried by a time, as it was told last: while nothing is carried nothing is
+    told, so that what comes next came all at the end of that while."""
     place = bisect_right(story, at, key=lambda moment: moment[0])
-    if place == 0:
-        return 0.0
-    before = story[place - 1]
-    if place == len(story):
-        return before[1]
-    after = story[place]
-    return before[1] + (after[1] - before[1]) * (at - before[0]) / (after[0] - before[0])
+    return story[place - 1][1] if place else 0
 
 
 def settles(rates: Sequence[Sequence[float]], within: float) -> int | None:

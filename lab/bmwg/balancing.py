@@ -17,7 +17,7 @@ _GAPS_NS = (500, 1_000, 2_000, 10_000, 50_000, 200_000)
 _LEAVES = (8, 16, 32, 64)
 _EACH = 4 * MB  # what a host sends, over all its queue pairs
 BALANCE = {
-    "MMR": "times", "worst MMR": "times", "JFI": "share", "worst JFI": "share",
+    "MMR": "times", "worst MMR": "times", "JFI": "index", "worst JFI": "index",
     "goodput by line rate": "share", "out of order": "share", "sent again": "share",
 }  # fmt: skip
 
@@ -127,7 +127,7 @@ def ecmp(bench: Bench) -> Asks[Outcome]:
     return Outcome(
         [Table("ECMP", BALANCE, rows)],
         "JFI",
-        [Plot("Fairness of uplinks by queue pairs", ("QPs", "count"), ("JFI", "share"), plot)],
+        [Plot("Fairness of uplinks by queue pairs", ("QPs", "count"), ("JFI", "index"), plot)],
         deviations=(
             "The program hashes the five-tuple and not the BTH's destination QP. In place of the "
             "two hashes two hosts are compared: one that gives all QPs of a pair the same UDP "
@@ -169,7 +169,7 @@ def flowlet(bench: Bench) -> Asks[Outcome]:
     return Outcome(
         [Table("Flowlets, 4 QPs", {**BALANCE, "goodput by ECMP's": "times"}, rows)],
         "JFI",
-        [Plot("Fairness by flowlet gap", ("gap", "ns"), ("JFI", "share"), plot, is_log=True)],
+        [Plot("Fairness by flowlet gap", ("gap", "ns"), ("JFI", "index"), plot, is_log=True)],
     )
 
 
@@ -207,6 +207,6 @@ def index(bench: Bench) -> Asks[Outcome]:
     return Outcome(
         [Table("Jain's fairness index", BALANCE, rows)],
         "JFI",
-        [Plot("Jain's fairness index", ("", "count"), ("JFI", "share"), {}, kind="bars",
+        [Plot("Jain's fairness index", ("", "count"), ("JFI", "index"), {}, kind="bars",
               bars=indices)],
     )  # fmt: skip

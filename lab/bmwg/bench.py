@@ -38,11 +38,11 @@ SECTIONS = (
 """What of a scenario is the device; who sends what is for the test to say."""
 
 
-def in_words(size: int) -> str:
+def in_words(size: float) -> str:
     """A size as it is meant: in powers of two where it is one of them, else of ten."""
     for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
         if size >= unit and not size % unit:
-            return f"{size // unit} {name}"
+            return f"{size / unit:g} {name}"
     return size_text(size)
 
 
@@ -110,6 +110,11 @@ class Bench:
     def rate_gbps(self) -> float:
         """B_acc: the line rate of an accelerator's port."""
         return float(self.scenario.link.rate_gbps)
+
+    @property
+    def step(self) -> float:
+        """How finely a binary search tells rates apart, as a share of the highest."""
+        return 1 / (8 if self.extent.is_quick else 64)
 
     @property
     def is_small(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from lab.bmwg.arithmetic import ALGO_FACTORS, roofline_ns
 from lab.bmwg.bench import GB, KB, MB, Bench
 from lab.bmwg.case import Asks, Case, Found, together
-from lab.bmwg.collectives import BALANCING, fitted, halving_bytes
+from lab.bmwg.collectives import BALANCING, FITTED, fitted, halving_bytes
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
 from params.quantity import duration
 from params.quantity import size as size_text
@@ -216,6 +216,7 @@ def tenants(bench: Bench) -> Asks[Outcome]:
         deviations=(
             "Overlap is the share of the job's leaves, and so of its uplinks, at which the other "
             "job has hosts as well; which spines they take follows from the hash.",
+            FITTED,
             f"Jobs are {repeat} all-reduces of {size_text(size)} in a row, ring order from leaf to "
             f"leaf, one after the other without computing ({duration(0)} of C).",
         ),

@@ -8,12 +8,18 @@ from statistics import fmean
 from typing import Literal
 
 from lab.bmwg.arithmetic import variation
+from lab.bmwg.bench import KIB, MIB, in_words
 from lab.bmwg.case import Case
+from params.quantity import PLAIN, Unit
 from views.report.numbers import COUNT, DURATION, FACTOR, RATE, SHARE, SIZE, Kind
 
 KINDS: Mapping[str, Kind] = {
     "ns": DURATION, "bytes": SIZE, "gbps": RATE, "share": SHARE, "times": FACTOR, "count": COUNT,
+    "index": Kind("{:.3f}".format, PLAIN), "change": SHARE, "yes": SHARE,
+    "message": Kind(in_words, (Unit("B", 1), Unit("KiB", KIB), Unit("MiB", MIB))),
 }  # fmt: skip
+"""By unit, how figures read. A ``change`` lies about 0, ``yes`` is 1 or 0 a trial."""
+_VARIES = KINDS.keys() - {"change", "yes"}  # of the others a deviation by the mean says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +35,6 @@ class Row:
         values = self.figures.get(figure, ())
         return fmean(values) if values else None
 
-    def variation(self, figure: str) -> float | None:
-        """Between the trials."""
-        return variation(self.figures.get(figure, ()))
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -41,6 +43,11 @@ class Table:
     title: str
     units: Mapping[str, str]  # by figure: a key of KINDS
     rows: Sequence[Row]
+
+    def variation(self, row: Row, figure: str) -> float | None:
+        """Between a row's trials, as a share of their mean, where that is a measure."""
+        is_one = self.units[figure] in _VARIES
+        return variation(row.figures.get(figure, ())) if is_one else None
 
 
 @dataclass(frozen=True, slots=True)

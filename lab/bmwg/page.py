@@ -10,7 +10,7 @@ from lab.bmwg.outcome import KINDS, Outcome, Plot, Row, Table
 from lab.bmwg.report import PAGE, TABLE, Made, host_configuration, identification, structure
 from lab.errors import LabError
 from lab.runs.provenance import closlab_now
-from params.quantity import percent
+from params.quantity import percent, plural
 from views.report import page
 from views.report.again import closlab_of
 from views.report.charts import bars, lines
@@ -41,10 +41,11 @@ def _body(made: Made, title: str, out: Path) -> Iterator[str]:
         " Quick: few of the draft's parameters and trials, so these figures are a first look and "
         "no benchmark result." if bench.extent.is_quick else ""
     )  # fmt: skip
-    runs = len({case for outcome in measured for case in outcome.cases})
     where = "simulator" if bench.engine == "sim" else "emulator on Mininet"
+    runs = made.workshop.asked
     yield page.paragraph(
-        f"{len(measured)} tests of sections 5 to 12 by {runs} runs in the {where}."
+        f"{plural(len(measured), 'test')} of sections 5 to 12 by {plural(runs, 'run')} in the "
+        f"{where}; {made.told_of:,} stand behind figures, the others were steps of searches."
         + (f" {failed} failed." if failed else "") + quick,
         "story warning" if failed or bench.extent.is_quick else "story",
     )  # fmt: skip
@@ -110,9 +111,10 @@ def _settings(made: Made) -> Iterator[tuple[str, object]]:
 
 
 def _first(made: Made) -> Iterator[tuple[str, str]]:
-    """What one looks at first: the primary KPIs, as far as they were measured."""
+    """What one looks at first: the primary KPIs as far as they were measured, and of which
+    parameters they are."""
     wanted = (
-        ("throughput", "efficiency", "highest efficiency", max),
+        ("throughput", "payload by line rate", "most payload by line rate", max),
         ("jct", "whole JCT ratio", "lowest JCT ratio", min),
         ("allreduce", "BusBW", "highest AllReduce BusBW", max),
         ("fairness", "JFI", "highest JFI", max),
@@ -124,9 +126,11 @@ def _first(made: Made) -> Iterator[tuple[str, str]]:
         outcome = by_key.get(key)
         if isinstance(outcome, Outcome) and outcome.tables:
             table = outcome.tables[0]
-            means = [mean for row in table.rows if (mean := row.mean(figure)) is not None]
+            means = [(mean, row) for row in table.rows if (mean := row.mean(figure)) is not None]
             if means:
-                yield name, KINDS[table.units[figure]].text(choose(means))
+                mean, row = choose(means, key=lambda each: each[0])
+                of = ", ".join(f"{key} {value}" for key, value in row.of.items())
+                yield f"{name}: {of}", KINDS[table.units[figure]].text(mean)
 
 
 def _test(made: Made, test: Test, outcome: Outcome | LabError) -> Iterator[str]:
@@ -159,19 +163,19 @@ def _table(table: Table) -> str:
         (
             (
                 *(row.of.get(name, "") for name in parameters),
-                *(_cell(row, figure, unit) for figure, unit in table.units.items()),
+                *(_cell(table, row, figure) for figure in table.units),
             )
             for row in table.rows
         ),
     )
 
 
-def _cell(row: Row, figure: str, unit: str) -> str:
+def _cell(table: Table, row: Row, figure: str) -> str:
     """The mean, and how far trials lay apart where they did."""
-    mean, apart = row.mean(figure), row.variation(figure)
+    mean, apart = row.mean(figure), table.variation(row, figure)
     if mean is None:
         return "\N{EN DASH}"
-    text = KINDS[unit].text(mean)
+    text = KINDS[table.units[figure]].text(mean)
     return f"{text} \N{PLUS-MINUS SIGN} {percent(abs(apart))}" if apart and abs(
         apart) >= 0.001 else text  # fmt: skip
 
@@ -193,12 +197,13 @@ def _repeatability(made: Made) -> Iterator[tuple[str, str, str, str]]:
     for test, outcome in made.done.items():
         if isinstance(outcome, LabError) or not outcome.primary:
             continue
-        rows = [row for table in outcome.tables for row in table.rows
+        rows = [(table, row) for table in outcome.tables for row in table.rows
                 if row.figures.get(outcome.primary)]  # fmt: skip
         if not rows:
             continue
-        trials = max(len(row.figures[outcome.primary]) for row in rows)
-        found = [abs(each) for row in rows if (each := row.variation(outcome.primary)) is not None]
+        trials = max(len(row.figures[outcome.primary]) for _, row in rows)
+        found = [abs(each) for table, row in rows
+                 if (each := table.variation(row, outcome.primary)) is not None]  # fmt: skip
         yield (
             f"{test.section} {test.title}", outcome.primary, str(trials),
             percent(max(found)) if found else "one trial",

@@ -11,6 +11,7 @@ from lab.bmwg.arithmetic import slope
 from lab.bmwg.bench import KIB, MB, MIB, Bench, in_words
 from lab.bmwg.case import Asks, Case, Found, together
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
+from params.load_balancing import Policy
 from params.quantity import plural
 from traffic.measures import percentile
 
@@ -18,6 +19,10 @@ SUSTAINED = 0.99  # of what is offered: the least that a rate must deliver to co
 _SIZES = (64, 256, KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 _QPS = (1, 4, 16, 32)
 _LEAST_SAMPLES = 100  # of a message's time in an idle fabric
+_HASHED = (
+    "Switches hash: all pairs keep up with what the busiest uplink lets through, and few queue "
+    "pairs fill few uplinks. In both directions, acknowledgements take their part, too."
+)
 _QUEUED = 1 << 20  # packets in flight: so many that the window never holds a burst back
 
 
@@ -118,7 +123,7 @@ def search(bench: Bench, offer: Offer, seed: int = 1) -> Asks[Sought]:
     """RFC 2544, 26.1: the full rate, and then between the most that passed and the least that
     failed until a step is left: from what came of the full rate on, in strides that double, and by
     halves once it is between two that were tried."""
-    step = 1 / (8 if bench.extent.is_quick else 64)
+    step = bench.step
     passed, failed, stride = 0.0, 1.0, step
     best = Sought(0.0, None, None)
     share = 1.0
@@ -215,8 +220,9 @@ def throughput(bench: Bench) -> Asks[Outcome]:
             "rate sustained": "share", "aggregate goodput": "gbps", "efficiency": "share",
             "payload by line rate": "share"}, rows)],
         "aggregate goodput",
-        [Plot("Efficiency by message size", ("message", "bytes"), ("efficiency", "share"), rows_of,
-              is_log=True)],
+        [Plot("Efficiency by message size", ("message", "message"), ("efficiency", "share"),
+              rows_of, is_log=True, caption=_HASHED if bench.scenario.lb.policy is Policy.ECMP
+              else "")],
         deviations=(
             "A trial lasts as long as its messages take (1 MB a pair in a quick run, 8 MB else, "
             "and at least 16 of a pair and 8 of a queue pair), not 60 s.",
@@ -231,7 +237,8 @@ def throughput(bench: Bench) -> Asks[Outcome]:
 
 
 def latency(bench: Bench) -> Asks[Outcome]:
-    """One-way and round-trip times of messages, in an idle fabric and at its throughput."""
+    """One-way and round-trip times of messages, in an idle fabric and at its throughput: the most
+    that each of the trials sustains, for beyond it messages come ever later."""
     extent = bench.extent
     sizes = extent.some(_SIZES, (64, 4 * KIB))
     seeds = range(1, extent.repeats(20, 3) + 1)
@@ -265,7 +272,9 @@ def latency(bench: Bench) -> Asks[Outcome]:
             "In an idle fabric as many messages are sent as fit a tenth of --most, 10,000 at "
             "most, and the simulator repeats it once: nothing there is left to chance.",
             "The one-way time is from the post of a message to its last byte's arrival: it has "
-            "the message's own serialization in it.",
+            "the message's own serialization in it. Cables have their delay, switches add that of "
+            "their queues and ports alone.",
+            "The throughput is the largest rate that every one of the trials sustains.",
             "The round trip is from the post of a message to when its sender knows that it "
             "arrived, of messages one after the other in an idle fabric.",
         ),
@@ -279,7 +288,7 @@ Curves = dict[str, dict[float, float]]
 def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[tuple[Row, Row], Curves]]:
     """An idle and a loaded row, and the cumulative distribution of each."""
     offer = Offer(size)
-    sought = yield from search(bench, offer)
+    share = yield from _sustained(bench, offer, seeds)
     most = 2000 if bench.extent.is_quick else 10_000
     count = min(most, max(_LEAST_SAMPLES, bench.extent.most_bytes // 10 // size))
     flow = {"src": "h1", "dst": _partner(bench), "bytes": size}
@@ -290,7 +299,7 @@ def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[tuple[
         )
         for seed in bench.certain(seeds)
     ]  # fmt: skip
-    busy = [offer.case(bench, sought.share or 1 / 64, seed) for seed in seeds]
+    busy = [offer.case(bench, share, seed) for seed in seeds]
     found = yield [*alone, *busy]
     idle, loaded = found[: len(alone)], found[len(alone) :]
     trips = [percentile(trips, 50) for each in idle if (trips := _trips(each))]
@@ -306,6 +315,18 @@ def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[tuple[
         ),
         {name: _curve([time for run in runs for time in run]) for name, runs in times.items()},
     )
+
+
+def _sustained(bench: Bench, offer: Offer, seeds: Sequence[int]) -> Asks[float]:
+    """The largest rate that all trials sustain: found by the first of them, and then by those that
+    do not sustain what was found."""
+    step, share, failing = bench.step, 1 + bench.step, list(seeds[:1])
+    while failing and share > step:
+        sought = yield from together([search(bench, offer, seed) for seed in failing])
+        share = max(step, min(share - step, *(each.share for each in sought)))
+        found = yield [offer.case(bench, share, seed) for seed in seeds]
+        failing = [seed for seed, each in zip(seeds, found, strict=True) if not is_sustained(each)]
+    return share
 
 
 def _curve(times: Sequence[int]) -> dict[float, float]:
@@ -359,15 +380,15 @@ def bursts(bench: Bench) -> Asks[Outcome]:
     }}  # fmt: skip
     return Outcome(
         [Table("Burst absorption", {
-            "absorbed": "bytes", "by sender": "bytes", "frames": "count", "repeats whole": "share",
+            "absorbed": "bytes", "by sender": "bytes", "frames": "count", "repeats": "count",
             "pauses with PFC": "count"}, done)],
         "absorbed",
         [Plot("Burst absorbed by incast ratio", ("senders", "count"), ("bytes", "bytes"), plot)],
         deviations=(
             "PFC is off while bursts grow, since with it no burst of any length loses a frame; "
             "the longest is then sent once more with PFC, and its pause frames are counted.",
-            "The longest burst is sought by halves, instead of by growing it frame by frame; it is "
-            "then repeated, each time with chances of its own.",
+            "The longest burst is sought by halves, instead of by growing it frame by frame; it "
+            "counts if no repeat loses a frame, each of which has chances of its own.",
         ),
     )  # fmt: skip
 
@@ -383,23 +404,28 @@ def _burst(bench: Bench, senders: int) -> Asks[Row]:
         )  # fmt: skip
 
     whole, lost = 0, 2 * int(bench.scenario.buffer.bytes) // mtu // senders + 2
-    while lost - whole > max(1, whole // (16 if bench.extent.is_quick else 64)):
-        middle = (whole + lost) // 2
-        (grown,) = yield [case(middle)]
-        whole, lost = (whole, middle) if grown.losses else (middle, lost)
+    seeds = range(1, bench.extent.repeats(50, 3) + 1)
+    failing: Sequence[int] = seeds[:1]
+    while failing and lost > 1:  # first by one repeat, then by those that lost of what it found
+        whole = 0
+        while lost - whole > max(1, whole // (16 if bench.extent.is_quick else 64)):
+            middle = (whole + lost) // 2
+            grown = yield [case(middle, seed) for seed in failing]
+            whole, lost = (whole, middle) if any(g.losses for g in grown) else (middle, lost)
+        lost = whole
+        tried = yield [case(whole, seed) for seed in seeds] if whole else []
+        failing = [seed for seed, each in zip(seeds, tried, strict=False) if each.losses]
     if not whole:
         return Row({"senders": f"{senders}:1"}, {"absorbed": [0.0]}, [case(1)])
-    again = [case(whole, seed) for seed in range(1, bench.extent.repeats(50, 3) + 1)]
-    found = yield [*again, case(whole, pfc=True)]
-    *tried, paused = found
-    kept = [not each.losses for each in tried]
+    again = [case(whole, seed) for seed in seeds]
+    (paused,) = yield [case(whole, pfc=True)]
     return Row(
         {"senders": f"{senders}:1"},
         {
             "absorbed": [float(whole * mtu * senders)],
             "by sender": [float(whole * mtu)],
             "frames": [float(whole * senders)],
-            "repeats whole": [sum(kept) / len(kept)],
+            "repeats": [float(len(again))],
             "pauses with PFC": [paused.figure("pfc.xoff_frames")],
         },
         [*again, case(whole, pfc=True)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.bmwg.bench import Bench
 from lab.bmwg.draft import DRAFT, NOT_RUN, Test
-from lab.bmwg.outcome import Outcome
+from lab.bmwg.outcome import Outcome, Row, Table
 from lab.bmwg.running import Workshop
 from lab.errors import LabError
 from lab.runs.provenance import closlab_now
@@ -36,7 +36,13 @@ class Made:
     done: Mapping[Test, Outcome | LabError]
     workshop: Workshop
 
-    def commands(self, row: Any) -> list[str]:
+    @property
+    def told_of(self) -> int:
+        """How many runs stand behind figures; the others were steps of searches."""
+        measured = (each for each in self.done.values() if isinstance(each, Outcome))
+        return len({case for outcome in measured for case in outcome.cases})
+
+    def commands(self, row: Row) -> list[str]:
         """What makes a row's runs again."""
         return list(dict.fromkeys(self.workshop.job(case).command for case in row.cases))
 
@@ -67,6 +73,7 @@ def content(made: Made) -> dict[str, Any]:
         "provenance": closlab_now(),
         "command": made.command,
         "is_quick": bench.extent.is_quick,
+        "runs": {"all": made.workshop.asked, "behind_figures": made.told_of},
         "dut": identification(made),
         "topology": structure(bench),
         "configuration": dict(bench.device),
@@ -95,8 +102,7 @@ def _test(made: Made, test: Test, outcome: Outcome | LabError) -> dict[str, Any]
                 "rows": [
                     {
                         "of": dict(row.of),
-                        "figures": {name: _statistics(row.figures.get(name, ()))
-                                    for name in table.units},
+                        "figures": {name: _statistics(table, row, name) for name in table.units},
                         "commands": made.commands(row),
                     }
                     for row in table.rows
@@ -107,14 +113,14 @@ def _test(made: Made, test: Test, outcome: Outcome | LabError) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _statistics(values: Sequence[float]) -> dict[str, Any] | None:
+def _statistics(table: Table, row: Row, figure: str) -> dict[str, Any] | None:
+    values = row.figures.get(figure, ())
     if not values:
         return None
-    mean = fmean(values)
-    record: dict[str, Any] = {"mean": mean, "trials": len(values), "least": min(values),
+    record: dict[str, Any] = {"mean": fmean(values), "trials": len(values), "least": min(values),
                             "most": max(values)}  # fmt: skip
     if len(values) > 1:
-        record |= {"stdev": stdev(values), "cv": stdev(values) / mean if mean else None}
+        record |= {"stdev": stdev(values), "cv": table.variation(row, figure)}
     return record
 
 

@@ -126,7 +126,13 @@ class Workshop:
     stages: Stages
     made: int = 0  # in this call
     kept: int = 0  # found to be there
+    _asked: set[str] = field(default_factory=set)
     _troubles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> int:
+        """How many different runs tests asked for, made now or before."""
+        return len(self._asked)
 
     def job(self, case: Case) -> Job:
         """A case as a run here."""
@@ -142,6 +148,7 @@ class Workshop:
             if job.inputs not in self._troubles and not job.is_kept
         ]  # fmt: skip
         self.kept += len(by_inputs) - len(missing)
+        self._asked |= by_inputs.keys()
         if missing:
             self._make(missing)
         return {

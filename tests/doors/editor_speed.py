@@ -6,13 +6,15 @@ A statement is typed into the program's ingress, a character at a time, and afte
 questions are asked, another one first each time: how a word goes on, what a name is, where it is
 declared and used, the outline. After each round a name is renamed; then a key is struck in the
 program's own file, and in one that nearly all of it follows from, and the questions come at once
-that wait for the program to be read again. Told are the wall clock and the
+that wait for the program to be read again. At last a blank before all else and a letter within a
+declaration's name are typed into each of the program's files. Told are the wall clock and the
 processor's time that the server took of it: on a busy machine the first says more of the machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +26,9 @@ from lab.machine.paths import ROOT
 from tests.doors.editor_client import Client
 
 _TYPED = "if (hdr.ipv4.isValid()) { meta.priority = hdr.ipv4.dscp[2:0]; }"
+_DECLARED = re.compile(
+    r"^(?:control|parser|header|struct|typedef|const|action|enum)[^\n;{(]* \w+", re.MULTILINE
+)
 _BEFORE = "pause_timers.apply(hdr, meta, standard_metadata);"
 
 
@@ -81,17 +86,35 @@ def measured(rounds: int) -> dict[str, list[tuple[float, float]]]:
                 ):
                     client.change(file, " ", (line if file == "fabric.p4" else 0, 0))
                     timed(f"{name}, key in {file}", question)
+        client.change("fabric.p4", text)
+        references = ask("references", context={"includeDeclaration": True})
+        for path in sorted(folder.glob("*.p4")):
+            whole = path.read_text()
+            begin = _DECLARED.search(whole)
+            client.open(path.name)
+            for what, at in (("blank", (0, 0)), ("letter", _line_of(whole, begin))):
+                for _ in range(rounds):
+                    client.change(path.name, " " if what == "blank" else "x", at)
+                    timed(f"references, {what} in {path.name}", references)
+                client.change(path.name, whole)
+                references()
     return found
+
+
+def _line_of(text: str, found: re.Match[str] | None) -> tuple[int, int]:
+    """Where a match ends, as an editor counts; the beginning, if there is none."""
+    before = text[: found.end() if found else 0].split("\n")
+    return len(before) - 1, len(before[-1])
 
 
 def main() -> None:
     """Measure and tell."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
-    print(f"{'ms':28} {'asked':>6} {'wall':>8} {'worst':>8} {'processor':>10} {'worst':>8}")
+    print(f"{'ms':40} {'asked':>6} {'wall':>8} {'worst':>8} {'processor':>10} {'worst':>8}")
     for name, all_ in measured(parser.parse_args().rounds).items():
         wall, spent = ([1000 * each[at] for each in all_] for at in (0, 1))
-        print(f"{name:28} {len(all_):6} {median(wall):8.1f} {max(wall):8.1f} "
+        print(f"{name:40} {len(all_):6} {median(wall):8.1f} {max(wall):8.1f} "
               f"{median(spent):10.1f} {max(spent):8.1f}")  # fmt: skip
 
 
