@@ -163,8 +163,8 @@ class Reading:
             for declaration in parser.declarations():
                 found.append(declaration)
                 then = behind.get(tokens.starts[parser.at])
-                if then is not None and not told.found and parser.names == then.names:
-                    self._take_over(then, parser.at)
+                if then is not None and _means_the_same(parser, then, tokens):
+                    self._take_over(then, parser, has_stops=not told.found)
                     break
                 is_far = parser.at >= last.at + self.apart
                 is_end = tokens.kinds[parser.at + _AHEAD] == "end"
@@ -179,13 +179,14 @@ class Reading:
             self._whole = _Whole(self._text, tokens.starts, [*self._stops], found)
         return s.Program(tuple(found))
 
-    def _take_over(self, first: _Stop, at: int) -> None:
-        """The declarations from a stop on, and the stops, where they are now."""
-        moved, more = at - first.at, len(self._declarations) - first.count
+    def _take_over(self, first: _Stop, parser: Parser, *, has_stops: bool) -> None:
+        """The declarations from a stop on, and the stops, where they are now: none behind what
+        something is told of, for who goes on from there would not know of it."""
+        moved, more = parser.at - first.at, len(self._declarations) - first.count
         self._stops += [
-            _Stop(stop.at + moved, stop.count + more, stop.names)
+            _Stop(stop.at + moved, stop.count + more, _since(stop, first, parser))
             for stop in self._whole.stops
-            if stop.at >= first.at
+            if has_stops and stop.at >= first.at
         ]
         self._declarations += self._whole.declarations[first.count :]
 
@@ -248,6 +249,19 @@ def _same(before: Text, now: Text) -> int:
         is_same = end == now.starts[middle] and before.text[:end] == now.text[:end]
         low, high = (middle, high) if is_same else (low, middle - 1)
     return before.starts[low]
+
+
+def _means_the_same(parser: Parser, then: _Stop, tokens: Tokens) -> bool:
+    """Whether what follows is parsed as it was: no name of it is a type that was none, or none that
+    was one."""
+    differing = {name for name, _ in parser.names.items() ^ then.names.items()}
+    return not differing or differing.isdisjoint(tokens.texts[parser.at :])
+
+
+def _since(stop: _Stop, first: _Stop, parser: Parser) -> dict[str, bool]:
+    """The names at a stop if at the first one they are a parser's."""
+    declared = {n: is_type for n, is_type in stop.names.items() if first.names.get(n) != is_type}
+    return parser.names | declared
 
 
 def _alike(before: str, now: str) -> tuple[int, int]:
