@@ -121,7 +121,8 @@ def _failover(bench: Bench, shown: Sequence[str], primary: str) -> Asks[Outcome]
             "Steady iterations are those of the same run without a failure; a failure happens in "
             "the middle of one of them.",
             "When packets were lost is noted every microsecond, of long runs 5,000 times; what was "
-            "on a cable or waited for it is lost with it.",
+            "on a cable or waited for it is lost with it. A switch's count is told when something "
+            "passes it: of one that nothing passes for a while, losses are noted late.",
             f"Who finds other ways is told so {bench.scenario.reroute_ns or 0:,} ns after the "
             "failure (reroute_ns): a leaf goes round its own dead link at once.",
         ),
