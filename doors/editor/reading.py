@@ -145,12 +145,11 @@ class Reading:
             same = len(text.text)  # comments alone have changed: nothing told knows their lines
         self._stops = [*takewhile(lambda s: before.starts[s.at + _AHEAD] < same, self._stops)]
         ends_alike = Before(before, *_alike(self._text.text, text.text)) if before.kinds else None
-        self._text = text
         last = self._stops[-1] if self._stops else None
         tokens = tokenize(text.text, told, before.up_to(last.at) if last else None, ends_alike)
         if told.found and last is not None:  # what is told of words before it is not known
             self._stops.clear()
-        self._tokens = tokens
+        self._text, self._tokens = text, tokens
         return tokens
 
     def _parsed(self, tokens: Tokens, told: Diagnostics, go_on: Callable[[], None]) -> s.Program:

@@ -42,11 +42,14 @@ def _body(made: Made, title: str, out: Path) -> Iterator[str]:
         "no benchmark result." if bench.extent.is_quick else ""
     )  # fmt: skip
     where = "simulator" if bench.engine == "sim" else "emulator on Mininet"
-    runs = made.workshop.asked
+    runs, told_of = made.workshop.asked, made.told_of
+    searched = (
+        f"; {told_of:,} of them stand behind figures, the others were steps of searches"
+        if runs > told_of else ""
+    )  # fmt: skip
     yield page.paragraph(
         f"{plural(len(measured), 'test')} of sections 5 to 12 by {plural(runs, 'run')} in the "
-        f"{where}; {made.told_of:,} stand behind figures, the others were steps of searches."
-        + (f" {failed} failed." if failed else "") + quick,
+        f"{where}{searched}." + (f" {failed} failed." if failed else "") + quick,
         "story warning" if failed or bench.extent.is_quick else "story",
     )  # fmt: skip
     yield page.tiles(_first(made))
