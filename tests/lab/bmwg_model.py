@@ -93,10 +93,10 @@ def rank(ordered: list[int], share: float) -> int:
 
 
 def payload_share(size: int) -> float:
-    """Of what a line carries: each packet with preamble and gap, Ethernet, tag and FCS, IP, UDP,
-    BTH, RETH, ICRC."""
-    around = (8 + 12) + (14 + 4 + 4) + 20 + 8 + 12 + 16 + 4
-    return size / (size + -(-size // 4096) * around)
+    """Of what a line carries: each packet with preamble and gap, Ethernet and FCS, IP, UDP, BTH,
+    RETH, ICRC, and the last one with immediate data."""
+    around = (8 + 12) + (14 + 4) + 20 + 8 + 12 + 16 + 4
+    return size / (size + -(-size // 4096) * around + 4)
 
 
 def throughput(runs: list[Kept], _of: dict[str, str]) -> Figures:
