@@ -3,7 +3,8 @@
     Ethernet IPv4 UDP | group header | report header | this hop, or the drop | the packet, cut short
 
 The packet in a report of a sink is as it came: INT-MD v2.1 sits between its UDP header and what
-that carries, the newest hop's words first.
+that carries, or IOAM's trace (RFC 9197) in the hop-by-hop options of an IPv6 header around it; the
+newest hop's words first.
 """
 
 from __future__ import annotations
@@ -25,18 +26,28 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What one switch said of a packet; times in its own ticks. None: it was not asked."""
+    """What one switch said of a packet; times in its own ticks, but in a trace.
+
+    None: it was not asked, or could not tell.
+    """
 
     node: int | None = None
     ingress_port: int | None = None
     egress_port: int | None = None
     latency: int | None = None
+    latency_ns: int | None = None  # in place of it, where IOAM told
     queue: int | None = None
     queue_bytes: int | None = None
     ingress_time: int | None = None
     egress_time: int | None = None
     utilisation: float | None = None  # of the link it left by
     buffer_bytes: int | None = None
+
+    def stayed_ns(self, tick_ns: float) -> float | None:
+        """How long the packet was in the switch."""
+        if self.latency_ns is not None:
+            return self.latency_ns
+        return None if self.latency is None else self.latency * tick_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +161,11 @@ def _dissect(packet: bytes) -> tuple[Flow | None, tuple[Hop, ...], bool]:
     if packet[12:14] == b"\x88\xb5":  # between two leaves: eight bytes more
         at += 8
     ether_type = packet[at - 2 : at]
+    if ether_type == b"\x86\xdd" and packet[at + 6 : at + 7] == b"\x00":  # hop-by-hop options
+        hops, exceeded, inner = _traced(packet[at + IPV6 :])
+        ether_type = {4: b"\x08\x00", 41: b"\x86\xdd"}.get(packet[at + IPV6], b"")
+        flow, _, _ = _dissect(bytes(12) + ether_type + inner)
+        return flow, hops, exceeded
     if ether_type == b"\x08\x00" and len(packet) >= at + IPV4:
         udp = at + (packet[at] & 15) * 4
         ends = IPv4Address(packet[at + 12 : at + 16]), IPv4Address(packet[at + 16 : at + 20])
@@ -172,6 +188,57 @@ def _dissect(packet: bytes) -> tuple[Flow | None, tuple[Hop, ...], bool]:
     return replace(flow, src_port=src_port, dst_port=original), hops[::-1], is_exceeded
 
 
+def _traced(options: bytes) -> tuple[tuple[Hop, ...], bool, bytes]:
+    """A trace's hops, the first first; whether one had no room; and the packet behind it."""
+    if len(options) < _IOAM or options[4] != _OPTION_IOAM or options[7] != 0:
+        return (), False, b""
+    size = (options[1] + 1) * 8
+    lengths, kind = struct.unpack_from("!HI", options, 10)
+    node_bytes, left = (lengths >> 11) * 4, (lengths & 0x7F) * 4
+    end = 6 + options[5]
+    if not _IOAM + left <= end <= min(size, len(options)):
+        raise ReportError("a trace's lengths do not fit")
+    written = range(_IOAM + left, end - node_bytes + 1, node_bytes or end)
+    hops = tuple(_node(kind >> 8, options[at : at + node_bytes]) for at in written)
+    return hops[::-1], bool(lengths & _OVERFLOW), options[size:]
+
+
+def _node(trace: int, words: bytes) -> Hop:
+    """What one node wrote into a trace of this type."""
+    fields: dict[str, int | float] = {}
+    at = 0
+    for bit in range(12):
+        if not trace >> (23 - bit) & 1:
+            continue
+        size = 8 if bit in _WIDE else 4
+        value = int.from_bytes(words[at : at + size], "big")
+        at += size
+        if value == (1 << size * 8) - 1:
+            continue
+        match bit:
+            case 0:
+                fields["node"] = value & 0xFFFFFF
+            case 1:
+                fields |= {"ingress_port": value >> 16, "egress_port": value & 0xFFFF}
+            case 4 if value < 1 << 31:  # or else it was longer than can be told
+                fields["latency_ns"] = value
+            case 5:
+                fields["utilisation"] = value / 65536
+            case 6:
+                fields["queue_bytes"] = value
+            case 8:
+                fields["node"] = value & (1 << 56) - 1
+            case 9:
+                fields |= {"ingress_port": value >> 32, "egress_port": value & 0xFFFFFFFF}
+            case 11:
+                fields["buffer_bytes"] = value
+    return Hop(**fields)  # type: ignore[arg-type]
+
+
+_IOAM = 16  # bytes of hop-by-hop options before a trace's words
+_OPTION_IOAM = 0x31
+_OVERFLOW = 0x400  # in the word that has the lengths
+_WIDE = frozenset({8, 9, 10})  # bits that ask for two words
 _INT_PORT = 20052  # as p4src/types.p4 has it
 _M_BIT = 0x02  # in the first byte of the metadata header, behind the version, D and E
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from params import ioam
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import DSCP_PRIORITIES, Classes, ClassSet
@@ -16,7 +17,7 @@ from params.marking import Ecn
 from params.pfc import Pfc
 from params.schedule import Schedule
 from params.shares import Share
-from params.telemetry import Telemetry
+from params.telemetry import Format, Telemetry
 from params.trim import Trim
 
 
@@ -61,8 +62,20 @@ class HopTelemetry(Telemetry):
         return sum(2 if bit in (4, 5, 6) else 1 for bit in range(16) if self.asks(bit))
 
     @property
+    def nodes(self) -> int:
+        """The hops that a trace has room for."""
+        return min(self.hops, ioam.MOST_NODES)
+
+    @property
+    def link_mtu(self) -> int:
+        """What links carry, as switches are told it."""
+        return 0xFFFF if self.mtu is None else self.mtu
+
+    @property
     def most_bytes(self) -> int:
-        """What a packet can grow by: shim, header and every hop's words."""
+        """What a packet can grow by: the headers, and every hop's words."""
+        if self.format is Format.IOAM:
+            return 40 + 16 + 4 * ioam.NODE_WORDS * self.nodes
         return 4 + 12 + 4 * self.hops * self.hop_words
 
     def asks(self, bit: int) -> bool:

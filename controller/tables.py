@@ -39,6 +39,7 @@ from controller.routes import (
     ways_to,
 )
 from controller.settings import USUAL, LinkSpec, Loss, Settings, SettingsError
+from params import ioam
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import CONTROL_PRIORITY, PAUSE_PRIORITY, PRIORITIES, ClassSet
@@ -49,6 +50,7 @@ from params.load_balancing import Policy
 from params.marking import ClassMarking, gradient
 from params.pfc import Remedy
 from params.shares import alpha_code, chance_code
+from params.telemetry import Format
 from topologies import Fabric, Network, Node, NodeKind
 
 # In the order of drop_reason_t in p4src/types.p4.
@@ -980,7 +982,7 @@ def _load(site: SwitchSite) -> Iterator[Entity]:
         )
 
 
-# --- telemetry.p4, report.p4 ---------------------------------------------------------------------
+# --- telemetry.p4, ioam.p4, report.p4 ------------------------------------------------------------
 
 
 def node_id(switch: Node) -> int:
@@ -995,11 +997,25 @@ def link_number(switch: Node, port: int) -> int:
 
 def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     telemetry = site.settings.telemetry
-    if not telemetry.share and not telemetry.by_hosts:
+    if telemetry.share and telemetry.format is Format.IOAM:
         yield default("int_hops", "NoAction")
+        yield from _ioam(site)
     else:
-        mtu = 0xFFFF if telemetry.mtu is None else telemetry.mtu
+        yield from _int(site)
+        yield default("ioam_nodes", "NoAction")
+    if telemetry.share and site.settings.groups:
+        # switches look for parts and results where UDP says so
+        yield entry("int_flows", {"meta.dst_port": (INC_PORT, 0xFFFF)}, "NoAction", 2)
+    yield from _reports(site)
+
+
+def _int(site: SwitchSite) -> Iterator[Entity]:
+    telemetry = site.settings.telemetry
+    if telemetry.share or telemetry.by_hosts:
+        mtu = telemetry.link_mtu
         yield default("int_hops", "be_hop", node_id=node_id(site.switch), link_mtu=mtu)
+    else:
+        yield default("int_hops", "NoAction")
     if telemetry.by_hosts:
         for port in site.ports:
             yield entry(
@@ -1041,9 +1057,45 @@ def _reports(site: SwitchSite) -> Iterator[Entity]:
                 domain=0,
             )
             yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
-        if site.settings.groups:  # switches look for parts and results where UDP says so
-            match: dict[str, Match] = {"meta.dst_port": (INC_PORT, 0xFFFF)}
-            yield entry("int_flows", match, "NoAction", 2)
+
+
+def _ioam(site: SwitchSite) -> Iterator[Entity]:
+    """Every switch writes; leaves begin traces and end them (ioam.p4)."""
+    telemetry = site.settings.telemetry
+    yield default(
+        "ioam_nodes",
+        "be_ioam_node",
+        node_id=node_id(site.switch),
+        link_mtu=telemetry.link_mtu,
+        tick_length=round(65536 * site.settings.tick_ns),
+        address=segments.sid(segments.usid_of(site.switch)),
+    )
+    for port in site.host_ports:
+        yield entry(
+            "int_flows",
+            {"standard_metadata.ingress_port": (port, _PORT_MASK)},
+            "trace",
+            1,
+            share=chance_code(telemetry.share),
+            type=ioam.TRACE_TYPE >> 8,
+            node_words=ioam.NODE_WORDS,
+            room=(telemetry.nodes - 1) * ioam.NODE_WORDS // 2,
+            namespace=ioam.NAMESPACE,
+        )
+        yield entry("ioam_sinks", {"standard_metadata.egress_port": port}, "end_trace")
+    ends: dict[Network, Node] = {}
+    for switch in site.fabric.switches if site.host_ports else ():
+        if switch.kind is NodeKind.LEAF:
+            for prefix in site.fabric.prefixes(switch):
+                ends.setdefault(prefix, switch)  # a pair of leaves has one
+    table = {4: "ioam_ends", 6: "ipv6_ioam_ends"}[site.fabric.ip]
+    for prefix, leaf in ends.items():
+        address = segments.sid(segments.usid_of(leaf))
+        yield entry(table, _prefix_match(prefix), "ends_at", address=address)
+
+
+def _reports(site: SwitchSite) -> Iterator[Entity]:
+    telemetry = site.settings.telemetry
     if telemetry.report_port is None:
         return
     if telemetry.drop_share:

@@ -30,6 +30,7 @@
 #include "csig.p4"
 #include "notify.p4"
 #include "telemetry.p4"
+#include "ioam.p4"
 #include "report.p4"
 #ifdef INC
 #include "inc.p4"
@@ -216,6 +217,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
     notify_begin() notices_begun;
     conga_note() conga_notes;
     telemetry() telemetries;
+    ioam() traces;
     lose_sent() departure_losses;
     vxlan_inside() inside;
     pause_frame() pause_frames;
@@ -262,6 +264,9 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
             if (hdr.int_head.isValid() || meta.int_order.wanted) {
                 telemetries.apply(hdr, meta, standard_metadata);
             }
+            if (hdr.ioam.isValid() || meta.int_order.traces) {
+                traces.apply(hdr, meta, standard_metadata);
+            }
             departure_losses.apply(meta, standard_metadata);
 
             if (meta.drop_reason != drop_reason_t.NONE &&
@@ -278,6 +283,7 @@ control fabric_egress(inout headers_t hdr, inout metadata_t meta,
         } else {
             inside.apply(hdr);
             if (meta.copy_purpose == copy_t.INT_REPORT ||
+                    meta.copy_purpose == copy_t.TRACE_REPORT ||
                     meta.copy_purpose == copy_t.DROP_REPORT) {
                 reports.apply(hdr, meta, standard_metadata);
             } else if (meta.copy_purpose == copy_t.PAUSE) {

@@ -142,6 +142,8 @@ header vxlan_t {
         hdr.csig_wide.ether_type = type;                       \
     } else if (hdr.vlan.isValid()) {                           \
         hdr.vlan.ether_type = type;                            \
+    } else if (hdr.conga.isValid()) {                          \
+        hdr.conga.ether_type = type;                           \
     } else {                                                   \
         hdr.ethernet.ether_type = type;                        \
     }
@@ -235,6 +237,67 @@ header int_stack_t {
     varbit<1920> words;
 }
 
+// IOAM's trace: IPv6's hop-by-hop options with nothing but it (ioam.p4).
+header ioam_t {
+    bit<8>  next_header;
+    bit<8>  length;              // 8-byte words after the first
+    bit<16> padding;             // so that the trace begins at a multiple of four
+    bit<8>  option;              // 0x31
+    bit<8>  option_length;
+    bit<8>  reserved;
+    bit<8>  kind;                // 0: pre-allocated
+    bit<16> namespace;
+    bit<5>  node_words;          // that each hop writes
+    bit<1>  overflow;
+    bit<3>  flags;
+    bit<7>  words_left;
+    bit<24> trace;               // its type: what each hop writes
+    bit<8>  reserved2;
+}
+
+// Room for hops to come, what is this one's, and what others wrote;
+header ioam_words_t {
+    varbit<1952> words;
+}
+
+// room that is new, by powers of two;
+header ioam_room8_t   { bit<64> zeros; }
+header ioam_room16_t  { bit<128> zeros; }
+header ioam_room32_t  { bit<256> zeros; }
+header ioam_room64_t  { bit<512> zeros; }
+header ioam_room128_t { bit<1024> zeros; }
+
+// and what this hop writes.
+header ioam_word_t      { bit<32> value; }
+header ioam_wide_word_t { bit<64> value; }
+
+#define NO_IOAM_WORDS                                          \
+    hdr.ioam_node.setInvalid();                                \
+    hdr.ioam_ports.setInvalid();                               \
+    hdr.ioam_seconds.setInvalid();                             \
+    hdr.ioam_fraction.setInvalid();                            \
+    hdr.ioam_delay.setInvalid();                               \
+    hdr.ioam_load.setInvalid();                                \
+    hdr.ioam_queue.setInvalid();                               \
+    hdr.ioam_complement.setInvalid();                          \
+    hdr.ioam_node_wide.setInvalid();                           \
+    hdr.ioam_ports_wide.setInvalid();                          \
+    hdr.ioam_data_wide.setInvalid();                           \
+    hdr.ioam_buffer.setInvalid();
+
+#define NO_IOAM                                                \
+    hdr.ioam_ipv6.setInvalid();                                \
+    hdr.ioam.setInvalid();                                     \
+    hdr.ioam_free.setInvalid();                                \
+    hdr.ioam_room8.setInvalid();                               \
+    hdr.ioam_room16.setInvalid();                              \
+    hdr.ioam_room32.setInvalid();                              \
+    hdr.ioam_room64.setInvalid();                              \
+    hdr.ioam_room128.setInvalid();                             \
+    hdr.ioam_slot.setInvalid();                                \
+    hdr.ioam_done.setInvalid();                                \
+    NO_IOAM_WORDS
+
 // A telemetry report v2.0, after its UDP header.
 header report_t {
     bit<4>  version;             // 2
@@ -299,6 +362,28 @@ struct headers_t {
     vlan_t        vlan;
     csig_t        csig;                // or
     csig_wide_t   csig_wide;
+    ipv6_t        ioam_ipv6;           // around what follows, for a trace
+    ioam_t        ioam;
+    ioam_words_t  ioam_free;
+    ioam_room8_t  ioam_room8;
+    ioam_room16_t ioam_room16;
+    ioam_room32_t ioam_room32;
+    ioam_room64_t ioam_room64;
+    ioam_room128_t ioam_room128;
+    ioam_words_t  ioam_slot;           // or, in the order of the type's bits,
+    ioam_word_t   ioam_node;
+    ioam_word_t   ioam_ports;
+    ioam_word_t   ioam_seconds;
+    ioam_word_t   ioam_fraction;
+    ioam_word_t   ioam_delay;
+    ioam_word_t   ioam_load;
+    ioam_word_t   ioam_queue;
+    ioam_word_t   ioam_complement;
+    ioam_wide_word_t ioam_node_wide;
+    ioam_wide_word_t ioam_ports_wide;
+    ioam_wide_word_t ioam_data_wide;
+    ioam_word_t   ioam_buffer;
+    ioam_words_t  ioam_done;
     ipv6_t        carrier;             // of what follows, by micro-segments (usid.p4)
     srh_t         srh;
     segment_t[3]  segments;
@@ -330,6 +415,11 @@ struct headers_t {
     // report, because clones keep all headers, and the deparser writes none of these.
     int_head_t    kept_int_head;
     int_stack_t   kept_int_stack;
+    ipv6_t        kept_ioam_ipv6;
+    ioam_t        kept_ioam;
+    ioam_words_t  kept_ioam_free;
+    ioam_words_t  kept_ioam_slot;
+    ioam_words_t  kept_ioam_done;
     report_hop_t  kept_hop;
 }
 
@@ -353,9 +443,10 @@ struct claim_t {
     xon_t   xon;
 }
 
-// What a source is to ask of the hops; `wanted` only if this switch is the source.
+// What a source is to ask of the hops, if this switch is the source.
 struct int_order_t {
-    bool    wanted;
+    bool    wanted;              // INT
+    bool    traces;              // or IOAM
     bit<16> instructions;
     bit<5>  hop_words;
     bit<8>  hops;

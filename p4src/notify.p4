@@ -83,6 +83,7 @@ control notify_begin(inout headers_t hdr, inout standard_metadata_t standard_met
         hdr.segments[0].setInvalid();
         hdr.segments[1].setInvalid();
         hdr.segments[2].setInvalid();
+        NO_IOAM
         hdr.int_head.setInvalid();
         hdr.int_stack.setInvalid();
         hdr.int_node.setInvalid();

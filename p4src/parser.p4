@@ -1,9 +1,9 @@
 // Parse: Ethernet, one 802.1Q tag, one of CSIG, IPv4 without options or IPv6 without extension
-// headers (but for hop-by-hop options of multicast), perhaps in a carrier of micro-segments, UDP,
-// telemetry. What else follows travels as payload.
+// headers (but for hop-by-hop options of multicast, and IOAM's), perhaps in a carrier of
+// micro-segments, UDP, telemetry. What else follows travels as payload.
 //
 // Reads:  the frame, and the packet's kind: whether the switch made it itself. The checks of what
-//         is deparsed look at hdr.int_*, hdr.notice and hdr.report*.
+//         is deparsed look at hdr.int_*, hdr.ioam*, hdr.notice and hdr.report*.
 // Writes: hdr, meta.src_port, meta.dst_port; a frame too short for its headers, or an IP header with
 //         options, extension headers or of another version, leaves a parser error, which fabric.p4
 //         turns into a counted drop.
@@ -15,7 +15,8 @@
 #include "timers.p4"
 
 error {
-    NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions, BadSegmentRouting, BadTunnel
+    NotVersion4, Ipv4WithOptions, NotVersion6, Ipv6WithExtensions, BadSegmentRouting, BadTunnel,
+    BadTrace
 }
 
 parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
@@ -175,18 +176,64 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             PROTOCOL_IPV4: parse_carrier;
             PROTOCOL_IPV6: parse_carrier;
             EXTENSION_ROUTING: parse_carrier;
-            EXTENSION_HOP_BY_HOP: parse_hop_by_hop;
+            EXTENSION_HOP_BY_HOP: parse_options;
             default: parse_plain_ipv6;
         }
     }
 
-    // Multicast, which stays on its link and so is no way past a rule: that is how neighbours say which
-    // groups they listen to (MLD).
-    state parse_hop_by_hop {
+    // The destination begins with the 25th byte.
+    state parse_options {
+        transition select(packet.lookahead<bit<200>>()[7:0]) {
+            IPV6_MULTICAST: parse_multicast;
+            default: parse_ioam;
+        }
+    }
+
+    // It stays on its link and so is no way past a rule: that is how neighbours say which groups they
+    // listen to (MLD).
+    state parse_multicast {
         packet.extract(hdr.ipv6);
         verify(hdr.ipv6.version == 6, error.NotVersion6);
-        verify(hdr.ipv6.dst_addr[127:120] == IPV6_MULTICAST, error.Ipv6WithExtensions);
         transition accept;
+    }
+
+    // A trace alone, or it is an extension that a rule could be passed behind.
+    state parse_ioam {
+        packet.extract(hdr.ioam_ipv6);
+        packet.extract(hdr.ioam);
+        verify(hdr.ioam_ipv6.version == 6, error.NotVersion6);
+        verify(hdr.ioam.padding == PADDING_OF_2 && hdr.ioam.option == OPTION_IOAM &&
+               hdr.ioam.kind == 0, error.Ipv6WithExtensions);
+        bit<16> option_end = (bit<16>)hdr.ioam.option_length + 6;
+        verify(IOAM_BYTES + ((bit<16>)hdr.ioam.words_left << 2) <= option_end &&
+               option_end <= ((bit<16>)hdr.ioam.length + 1) << 3, error.BadTrace);
+        transition select(hdr.ioam.words_left |-| (bit<7>)hdr.ioam.node_words,
+                          hdr.ioam.words_left == (bit<7>)hdr.ioam.node_words) {
+            (0, false): parse_ioam_full;
+            default: parse_ioam_slot;
+        }
+    }
+
+    state parse_ioam_full {
+        packet.extract(hdr.ioam_free, (bit<32>)hdr.ioam.words_left << 5);
+        transition parse_ioam_done;
+    }
+
+    state parse_ioam_slot {
+        packet.extract(hdr.ioam_free,
+                       (bit<32>)(hdr.ioam.words_left - (bit<7>)hdr.ioam.node_words) << 5);
+        packet.extract(hdr.ioam_slot, (bit<32>)hdr.ioam.node_words << 5);
+        transition parse_ioam_done;
+    }
+
+    state parse_ioam_done {
+        packet.extract(hdr.ioam_done, (((bit<32>)hdr.ioam.length << 6) - 64) -
+                                      ((bit<32>)hdr.ioam.words_left << 5));
+        transition select(hdr.ioam.next_header) {
+            PROTOCOL_IPV4: parse_ipv4;
+            PROTOCOL_IPV6: parse_plain_ipv6;
+            default: refuse_extension;
+        }
     }
 
     state parse_carrier {
@@ -324,6 +371,28 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.vlan);
         packet.emit(hdr.csig);
         packet.emit(hdr.csig_wide);
+        packet.emit(hdr.ioam_ipv6);
+        packet.emit(hdr.ioam);
+        packet.emit(hdr.ioam_free);
+        packet.emit(hdr.ioam_room8);
+        packet.emit(hdr.ioam_room16);
+        packet.emit(hdr.ioam_room32);
+        packet.emit(hdr.ioam_room64);
+        packet.emit(hdr.ioam_room128);
+        packet.emit(hdr.ioam_slot);
+        packet.emit(hdr.ioam_node);
+        packet.emit(hdr.ioam_ports);
+        packet.emit(hdr.ioam_seconds);
+        packet.emit(hdr.ioam_fraction);
+        packet.emit(hdr.ioam_delay);
+        packet.emit(hdr.ioam_load);
+        packet.emit(hdr.ioam_queue);
+        packet.emit(hdr.ioam_complement);
+        packet.emit(hdr.ioam_node_wide);
+        packet.emit(hdr.ioam_ports_wide);
+        packet.emit(hdr.ioam_data_wide);
+        packet.emit(hdr.ioam_buffer);
+        packet.emit(hdr.ioam_done);
         packet.emit(hdr.carrier);
         packet.emit(hdr.srh);
         packet.emit(hdr.segments);

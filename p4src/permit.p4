@@ -13,7 +13,7 @@
 // Each asks a table of IPv4 or one of IPv6. What a fabric says of a host's IPv4 alone, its IPv6 is
 // not: at that port it has no source that is right.
 //
-// Reads:  the ingress port, the IP header, hdr.conga, hdr.int_head.
+// Reads:  the ingress port, the IP header, hdr.conga, hdr.ioam, hdr.int_head.
 // Writes: meta.drop_reason, meta.tenant, meta.tenancy; meta.src_port and meta.dst_port of fragments,
 //         which from here on have none.
 
@@ -128,7 +128,7 @@ control permit(in headers_t hdr, inout metadata_t meta,
             }
             if (!is_own) {
                 meta.drop_reason = drop_reason_t.FORGED_SOURCE;
-            } else if (hdr.conga.isValid() || (hdr.carrier.isValid() && !steers) ||
+            } else if (hdr.conga.isValid() || hdr.ioam.isValid() || (hdr.carrier.isValid() && !steers) ||
                        (hdr.int_head.isValid() &&
                         (own_int_port == 0 || meta.dst_port != own_int_port))) {
                 meta.drop_reason = drop_reason_t.FORGED_HEADER;

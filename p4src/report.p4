@@ -11,7 +11,8 @@
 // Reads:  meta.copy_*, meta.drop_reason, hdr.kept_*.
 // Writes: meta.copy_purpose and meta.copy_session of what is to be reported, standard_metadata of
 //         what is not sent; hdr.outer_*, hdr.report*, and hdr.udp and the IP header inside; in clones
-//         of sinks hdr.int_*, as they were.
+//         of sinks hdr.int_* or hdr.ioam* with EtherTypes before them (hdr.ethernet, hdr.conga,
+//         hdr.vlan, hdr.csig*), as they were.
 // Stops:  the report leaves by the port of clone session SESSION_REPORTS and is from there on a
 //         packet like any other.
 
@@ -33,6 +34,19 @@ register<bit<32>>(1) report_sequence;
     meta.copy_out_port = to_port;                                           \
     meta.copy_length = (bit<16>)standard_metadata.packet_length;            \
     meta.copy_time = standard_metadata.ingress_global_timestamp;
+
+// What a sink says of its own hop.
+#define NOTE_HOP                                                                                \
+    hdr.kept_hop.setValid();                                                                    \
+    hdr.kept_hop.ingress_port = (bit<16>)standard_metadata.ingress_port;                        \
+    hdr.kept_hop.egress_port = (bit<16>)standard_metadata.egress_port;                          \
+    hdr.kept_hop.latency = (bit<32>)(standard_metadata.egress_global_timestamp -                \
+                                     standard_metadata.ingress_global_timestamp);               \
+    hdr.kept_hop.queue = (bit<8>)meta.priority;                                                 \
+    hdr.kept_hop.occupancy = BYTES24(meta.out_used);                                            \
+    hdr.kept_hop.ingress_time = (bit<64>)standard_metadata.ingress_global_timestamp;            \
+    hdr.kept_hop.egress_time = (bit<64>)standard_metadata.egress_global_timestamp;              \
+    hdr.kept_hop.utilisation = meta.utilisation;
 
 // --- ingress or egress: should this packet's end be told? ----------------------------------------
 
@@ -120,13 +134,21 @@ control report(inout headers_t hdr, inout metadata_t meta,
         LENGTHEN(removed)
     }
 
-    action hop_metadata() {
+    action as_traced() {
+        hdr.ioam_ipv6 = hdr.kept_ioam_ipv6;
+        hdr.ioam = hdr.kept_ioam;
+        hdr.ioam_free = hdr.kept_ioam_free;
+        hdr.ioam_slot = hdr.kept_ioam_slot;
+        hdr.ioam_done = hdr.kept_ioam_done;
+    }
+
+    action hop_metadata(bit<16> domain) {
         hdr.report_hop = hdr.kept_hop;
         hdr.report.metadata_bits = 0x7D00;    // ports, latency, queue, both times, utilisation
         hdr.report.metadata_length = 8;
         hdr.report.dropped = 0;
         hdr.report.tracked_flow = 1;
-        hdr.report.domain = hdr.kept_int_head.domain;
+        hdr.report.domain = domain;
     }
 
     action drop_metadata() {
@@ -161,7 +183,13 @@ control report(inout headers_t hdr, inout metadata_t meta,
                 number();
                 if (meta.copy_purpose == copy_t.INT_REPORT) {
                     as_it_came();
-                    hop_metadata();
+                    hop_metadata(hdr.kept_int_head.domain);
+                } else if (meta.copy_purpose == copy_t.TRACE_REPORT) {
+                    as_traced();
+                    if (hdr.ioam.isValid()) {
+                        NAME_NETWORK(ETHERTYPE_IPV6)
+                    }
+                    hop_metadata(hdr.kept_ioam.namespace);
                 } else {
                     drop_metadata();
                 }

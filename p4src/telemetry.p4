@@ -42,6 +42,18 @@ control telemetry_order(in headers_t hdr, inout metadata_t meta,
         meta.int_order.domain = domain;
     }
 
+    // The same for IOAM; `room` is the other hops', in units of 8 bytes.
+    action trace(chance_t share, bit<16> type, bit<5> node_words, bit<8> room,
+                 bit<16> namespace) {
+        chance_t draw;
+        random(draw, 0, 0xFFFFFFFE);
+        meta.int_order.traces = draw < share;
+        meta.int_order.instructions = type;
+        meta.int_order.hop_words = node_words;
+        meta.int_order.hops = room;
+        meta.int_order.domain = namespace;
+    }
+
     table int_flows {
         key = {
             standard_metadata.ingress_port : ternary;
@@ -50,7 +62,7 @@ control telemetry_order(in headers_t hdr, inout metadata_t meta,
             meta.src_port                  : ternary;
             meta.dst_port                  : ternary;
         }
-        actions = { watch; NoAction; }
+        actions = { watch; trace; NoAction; }
         default_action = NoAction();
         size = INT_FLOWS;
     }
@@ -243,7 +255,6 @@ control telemetry_push(inout headers_t hdr, in metadata_t meta, in bit<32> node,
 // --- egress --------------------------------------------------------------------------------------
 
 const bit<16> INT_HEAD_BYTES = 16;    // shim and metadata header
-const bit<16> CONGA_BYTES    = 8;
 
 control telemetry(inout headers_t hdr, inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
@@ -281,16 +292,7 @@ control telemetry(inout headers_t hdr, inout metadata_t meta,
         hdr.int_head.setInvalid();
         hdr.int_stack.setInvalid();
 
-        hdr.kept_hop.setValid();
-        hdr.kept_hop.ingress_port = (bit<16>)standard_metadata.ingress_port;
-        hdr.kept_hop.egress_port = (bit<16>)standard_metadata.egress_port;
-        hdr.kept_hop.latency = (bit<32>)(standard_metadata.egress_global_timestamp -
-                                         standard_metadata.ingress_global_timestamp);
-        hdr.kept_hop.queue = (bit<8>)meta.priority;
-        hdr.kept_hop.occupancy = BYTES24(meta.out_used);
-        hdr.kept_hop.ingress_time = (bit<64>)standard_metadata.ingress_global_timestamp;
-        hdr.kept_hop.egress_time = (bit<64>)standard_metadata.egress_global_timestamp;
-        hdr.kept_hop.utilisation = meta.utilisation;
+        NOTE_HOP
     }
 
     action tell() {

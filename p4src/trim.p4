@@ -15,9 +15,10 @@
 // checksum or CRC closed the packet is gone with its end: nothing behind IP is checked any more.
 //
 // Reads:  the port, meta.out_port, meta.dscp, meta.claim, buffer_shared, and how long the packet is
-//         by hdr.vlan, hdr.csig*, hdr.conga, hdr.srh, hdr.udp and hdr.int_head.
+//         by hdr.vlan, hdr.csig*, hdr.conga, hdr.srh, hdr.udp, hdr.ioam and
+//         hdr.int_head.
 // Writes: meta.drop_reason (TRIMMED: it goes on; CUT_LOST), meta.claim, meta.priority,
-//         standard_metadata.priority, meta.int_order, the IP header, buffer_in_used,
+//         standard_metadata.priority, meta.int_order, the IP header, hdr.ioam_ipv6, buffer_in_used,
 //         buffer_out_used, the counter; in a tag (hdr.csig*) that no hop is to change it.
 // Stops:  classes that are paused instead. On BMv2 loads and counters of the switch that cuts
 //         still count what the packet was.
@@ -105,6 +106,9 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                     carrier = carrier + (((bytes_t)hdr.srh.length + 1) << 3);
                 }
             }
+            if (hdr.ioam.isValid()) {
+                carrier = (bytes_t)IPV6_BYTES + (((bytes_t)hdr.ioam.length + 1) << 3);
+            }
             bytes_t before = 14 + carrier + (hdr.conga.isValid() ? (bytes_t)8 : 0) +
                 (hdr.vlan.isValid() ? (bytes_t)4 : 0) +
                 (hdr.csig.isValid() ? (bytes_t)4 : 0) + (hdr.csig_wide.isValid() ? (bytes_t)8 : 0);
@@ -116,6 +120,7 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                     meta.drop_reason = drop_reason_t.TRIMMED;
                     meta.priority = priority;
                     meta.int_order.wanted = false;
+                    meta.int_order.traces = false;
                     hdr.csig.do_not_update = 1;
                     hdr.csig_wide.do_not_update = 1;
                     standard_metadata.priority = priority;
@@ -123,6 +128,7 @@ control trim(inout headers_t hdr, inout metadata_t meta,
                         hdr.carrier.dscp = dscp;
                         hdr.carrier.payload_len = left + (bit<16>)carrier - IPV6_BYTES;
                     }
+                    hdr.ioam_ipv6.payload_len = left + (bit<16>)carrier - IPV6_BYTES;
                     if (hdr.ipv6.isValid()) {
                         hdr.ipv6.dscp = dscp;
                         hdr.ipv6.payload_len = left - IPV6_BYTES;

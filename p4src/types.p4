@@ -40,6 +40,8 @@ const bit<8>  EXTENSION_FRAGMENT       = 44;
 const bit<8>  EXTENSION_AUTHENTICATION = 51;
 const bit<8>  EXTENSION_DESTINATION    = 60;
 const bit<8>  EXTENSION_MOBILITY       = 135;
+const bit<16> PADDING_OF_2          = 0x0100;    // PadN, and that no byte of padding follows
+const bit<8>  OPTION_IOAM           = 0x31;      // of hop-by-hop options; hops may change it
 const bit<16> INT_DOMAIN            = 0xC105;    // whose domain-specific instructions are ours
 const bit<16> UDP_PORT_INT          = 20052;     // telemetry follows; the shim has the port meant
 const bit<16> UDP_PORT_VXLAN        = 4789;
@@ -55,6 +57,8 @@ const bit<16> IPV6_BYTES = 40;
 const bit<16> SRH_BYTES  = 8;                    // without segments
 const bit<16> UDP_BYTES  = 8;
 const bit<16> VXLAN_BYTES = 8;
+const bit<16> CONGA_BYTES = 8;
+const bit<16> IOAM_BYTES = 16;                   // without the hops' words
 const bit<16> BTH_BYTES  = 12;
 const bit<16> NOTICE_BYTES = 40;                 // from UDP to the ICRC
 const bit<16> INC_BYTES = 16;
@@ -152,7 +156,8 @@ enum bit<8> copy_t {
     CREDIT      = 4,      // becomes word of credits
     FLOOD       = 5,      // goes round, to where the flood has not been yet; if `copy_pause` is
                           // set, a copy of it becomes a pause frame
-    NOTICE      = 6       // goes round, to become a notification (notify.p4)
+    NOTICE      = 6,      // goes round, to become a notification (notify.p4)
+    TRACE_REPORT = 7      // becomes a report of the trace the packet carried
 }
 
 #endif

@@ -21,7 +21,7 @@
 //
 // Reads:  hdr.carrier, hdr.srh, hdr.segments; meta.steering, meta.tenant, meta.dscp, the flow.
 // Writes: hdr.carrier, hdr.srh, hdr.segments, the IP header; EtherTypes before it (hdr.ethernet,
-//         hdr.vlan, hdr.csig*); meta.out_port and meta.next_mac where a list or a uSID names the port,
+//         hdr.conga, hdr.vlan, hdr.csig*); meta.out_port and meta.next_mac where a list or a uSID names the port,
 //         meta.is_steered, and meta.group then; meta.drop_reason.
 // Stops:  a segment routing header has at most three segments, and no TLVs.
 

@@ -509,7 +509,7 @@ class LabPrompt(CLI):  # type: ignore[misc]
                 f"{number}",
                 str(switch_named(self._fabric, hop.node)),
                 f"{hop.ingress_port} to {hop.egress_port}",
-                "" if hop.latency is None else duration(hop.latency * tick_ns),
+                "" if (stayed := hop.stayed_ns(tick_ns)) is None else duration(stayed),
                 "" if hop.queue_bytes is None else size(hop.queue_bytes),
                 "" if hop.utilisation is None else percent(hop.utilisation),
             )

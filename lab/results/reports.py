@@ -40,9 +40,14 @@ def _rows(number: int, report: Report, tally: Tally) -> Iterator[tuple[Cell, ...
     reporter = tally.numbers.get(report.node, str(report.node))
     for place, hop in enumerate(report.hops, 1):
         name = None if hop.node is None else tally.numbers.get(hop.node, str(hop.node))
-        latency = None if hop.latency is None else hop.latency * tally.tick_ns
         yield (
             *(number, reporter, report.sequence, *of, reason, place, name),
-            *(hop.ingress_port, hop.egress_port, latency, hop.queue, hop.queue_bytes),
+            *(
+                hop.ingress_port,
+                hop.egress_port,
+                hop.stayed_ns(tally.tick_ns),
+                hop.queue,
+                hop.queue_bytes,
+            ),
             *(hop.ingress_time, hop.egress_time, hop.utilisation, hop.buffer_bytes),
         )

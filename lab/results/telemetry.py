@@ -52,8 +52,8 @@ class Tally:
             if name is None:
                 continue
             seen = self.hops.setdefault(name, HopSeen())
-            if hop.latency is not None:
-                seen.latency_ns.append(hop.latency * self.tick_ns)
+            if (stayed := hop.stayed_ns(self.tick_ns)) is not None:
+                seen.latency_ns.append(stayed)
             if hop.queue_bytes is not None:
                 seen.queue_bytes.append(hop.queue_bytes)
 

@@ -190,6 +190,7 @@ CASES = (
     Trial("incast, HPCC", "incast", _HPCC),
     Trial("incast, DCQCN by fast CNPs", "incast", (*_DCQCN, "ecn.fast_cnp=true")),
     Trial("incast, Poseidon by CSIG", "incast", _CSIG),
+    Trial("incast, IOAM in every packet", "incast", ("int={share: 1, format: ioam}",)),
     Trial("all-reduce in the network", "in-network-allreduce", ("traffic.bytes=256KB",)),
     Trial("incast, Poseidon by wide tags", "incast", (*_CSIG, "csig.tag=wide")),
     *(

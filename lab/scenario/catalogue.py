@@ -19,6 +19,7 @@ from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.shipped import names
 from lab.scenario.translate import controller_settings, slowed
+from params.telemetry import Format
 from topologies import Fabric, Network, Node, TopologyError
 from traffic.collectives import TrafficError
 from traffic.patterns.sizes import is_file_name
@@ -175,6 +176,11 @@ def _check_telemetry(scenario: Scenario) -> None:
         raise ScenarioError(
             f"int.share: with {name} every packet carries telemetry, and takes it to its receiver",
             "Leave out int.share, or choose another transport.cc.",
+        )
+    if scenario.telemetry.format is Format.IOAM:
+        raise ScenarioError(
+            f"int.format: {name} goes by INT-MD's words",
+            "Leave out int.format, or choose another transport.cc.",
         )
     if scenario.telemetry.mtu is not None:
         raise ScenarioError(

@@ -215,6 +215,13 @@ WORDS = (
         "closlab run incast --engine sim --set int.share=0.01",
     ),
     Word(
+        "IOAM",
+        "in situ operations, administration and maintenance; RFC 9197",
+        "The IETF's in-band telemetry: a trace in the hop-by-hop options of an IPv6 header around "
+        "the packet, with room for every hop from the beginning.",
+        "closlab run path-trace --engine sim",
+    ),
+    Word(
         "JCT",
         "job completion time",
         "From a job's first step to its last rank's end.",

@@ -39,7 +39,7 @@ from params.rates import LinkGbps
 from params.schedule import Schedule
 from params.section import Section
 from params.shares import Share
-from params.telemetry import Telemetry
+from params.telemetry import Format, Telemetry
 from params.trim import Trim
 from params.units import DurationNs
 from topologies import Fabric, IpVersion, Link, Node
@@ -400,6 +400,10 @@ class Scenario(Section):
         if self.control.kind == "bgp" and self.segments.enabled:
             raise ValueError(
                 "control.kind: BGP tells no ways to micro-segments; leave out segments, or BGP"
+            )
+        if self.segments.enabled and self.telemetry.share and self.telemetry.format is Format.IOAM:
+            raise ValueError(
+                "int.format: ioam puts packets into an IPv6 header, as segments do; leave one out"
             )
         keeps_states = self.transport.kind.sprays and self.transport.entropy is Entropy.MRC
         if self.segments.hosts and not (self.link.ip == 6 and keeps_states):

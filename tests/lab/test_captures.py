@@ -101,6 +101,27 @@ def test_tshark_and_scapy_read_the_same_of_csig(tmp_path: Path, wide: bool) -> N
     assert min(seen[0], seen[2]) > 100
 
 
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_reads_traces_with_nothing_of_ours(tmp_path: Path) -> None:
+    """Its own dissector of IPv6's options finds each hop's words, and RoCEv2 in what is inside."""
+    link = "core2-spine1"
+    simulate("path-trace", "traffic.bytes=40KB", f"measures.pcap=[spine1-{link[:5]}]", out=tmp_path)
+    capture = str(tmp_path / "pcaps" / f"{link}.pcap")
+    own = ("ns", "nodelen", "remlen", "type", "flag.o", "node.hlim", "node.id", "node.iif")
+    fields = [f"ipv6.opt.ioam.trace.{name}" for name in own]
+    rows = dissected(capture, CONGA_DISSECTOR, [*fields, "infiniband.bth.opcode", "ipv6.dst"])
+    assert len(rows) == 10
+    for row in rows:
+        assert [int(word, 0) for word in row[:4]] == [0xC105, 6, 6, 0xCE1000]
+        assert row[4] in ("0", "False")
+        assert row[5] == "62,63,64"  # the newest first
+        kinds = [int(word, 0) >> 16 for word in row[6].split(",")]
+        assert kinds == [3, 2, 1] and len(row[7].split(",")) == 3  # core, spine, leaf
+        assert row[8] and row[9] == "fcbb:bb00:1001::"
+    whole = [*dissected(capture, CONGA_DISSECTOR, ["_ws.expert.message", "_ws.malformed"])]
+    assert not any("nvalid" in word or "ismatch" in word for row in whole for word in row)
+
+
 UET_FIELDS = ("type", "psn", "cack_psn", "ack_sack_bitmap", "nack_code", "nack_psn", "spdcid")
 
 

@@ -304,6 +304,12 @@ def check_congestion_signals(result: Result) -> None:
     assert 0.35 < uplink.utilisation < 0.6  # 10 MB in the time that h10's port takes for its 12
 
 
+def check_path_trace(result: Result) -> None:
+    lossless(result)
+    assert result.telemetry is not None and result.telemetry.reports >= 5 * 98
+    assert set(result.telemetry.by_switch) >= {"leaf1", "spine1", "spine2"}
+
+
 def check_in_network_allreduce(result: Result) -> None:
     lossless(result)
     assert result.inc is not None
@@ -329,6 +335,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "checkpoint-burst": check_checkpoint_burst,
     "congestion-signals": check_congestion_signals,
     "dragonfly": check_dragonfly,
+    "path-trace": check_path_trace,
     "in-network-allreduce": check_in_network_allreduce,
     "joules": check_joules,
     "own-algorithm": check_own_algorithm,

@@ -136,6 +136,8 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content["int"] = settings.telemetry(lot, chosen)
     tenants = list(content.get("tenants", ()))
     content["segments"] = settings.segments(lot, chosen, content["transport"], tenants)
+    if content["int"] and not content["segments"] and lot.chance(0.4):
+        content["int"]["format"] = "ioam"
     content |= settings.access(lot, chosen)
     content["buffer"] = settings.memory(lot, chosen)
     for section, more in settings.signals(lot, chosen).items():
