@@ -90,6 +90,11 @@ class Control(NamedTuple):
         return self.hears == "CSIG"
 
     @property
+    def hears_credit(self) -> bool:
+        """Whether receivers grant what may be sent."""
+        return self.hears == "CREDIT"
+
+    @property
     def is_brought(self) -> bool:
         """Whether it is somebody's own, in a file that has to be named."""
         return any(each.kind is Kind.FILE for each in self.parameters)

@@ -165,6 +165,15 @@ class TransportKind(StrEnum):
         return self is not TransportKind.ROCE
 
 
+class Delivery(StrEnum):
+    """What UET promises of packets (`core/uet.h`)."""
+
+    RUD = "rud"
+    ROD = "rod"
+    RUDI = "rudi"
+    UUD = "uud"
+
+
 class Entropy(StrEnum):
     """How UET chooses a packet's way (`core/entropy.h`)."""
 
@@ -258,6 +267,7 @@ class EndpointConfig(_Record):
     storm_from: _Natural | None = None
     storm_until: _Natural | None = None
     transport: TransportKind | None = None
+    delivery: Delivery | None = None
     entropy: Entropy | None = None
     entropies: Entropies | None = None
     last_hop_dscp: Dscp | None = None

@@ -31,11 +31,18 @@ from traffic.frames import UET_PORT
 __all__ = ["CRC_BYTES", "UetPds", "UetSes"]
 
 CRC_BYTES = 4
-RUD_REQ, ACK_CC, NACK, CONTROL, RUD_CC_REQ = 2, 8, 10, 11, 13
+RUD_REQ, ROD_REQ, RUDI_REQ, RUDI_RESP, UUD_REQ = 2, 3, 4, 5, 6
+ACK_CC, NACK, CONTROL, RUD_CC_REQ, ROD_CC_REQ = 8, 10, 11, 13, 14
 _TYPES = {
-    RUD_REQ: "RUD_REQ", ACK_CC: "ACK_CC", NACK: "NACK", CONTROL: "CTRL", RUD_CC_REQ: "RUD_CC_REQ",
+    RUD_REQ: "RUD_REQ", ROD_REQ: "ROD_REQ", RUDI_REQ: "RUDI_REQ", RUDI_RESP: "RUDI_RESP",
+    UUD_REQ: "UUD_REQ", ACK_CC: "ACK_CC", NACK: "NACK", CONTROL: "CTRL", RUD_CC_REQ: "RUD_CC_REQ",
+    ROD_CC_REQ: "ROD_CC_REQ",
 }  # fmt: skip
-_CODES = {1: "TRIMMED", 2: "TRIMMED_LAST_HOP"}
+_CODES = {1: "TRIMMED", 2: "TRIMMED_LAST_HOP", 13: "ROD_OOO"}
+_CREDITED = RUD_CC_REQ, ROD_CC_REQ
+_CONNECTED = RUD_REQ, ROD_REQ, *_CREDITED
+_REQUESTS = *_CONNECTED, RUDI_REQ, UUD_REQ
+_LONE = RUDI_REQ, RUDI_RESP  # of no connection, and told by a packet's id
 
 
 def _of(field: Field, *types: int) -> ConditionalField:
@@ -51,18 +58,20 @@ class UetPds(Packet):  # type: ignore[misc]
         BitEnumField("type", RUD_REQ, 5, _TYPES),
         BitField("next", 0, 4),  # the header that follows, or what is controlled
         BitField("flags", 0, 7),
-        _of(SignedShortField("clear_psn_offset", 0), RUD_REQ, RUD_CC_REQ),
+        _of(SignedShortField("clear_psn_offset", 0), *_CONNECTED),
+        _of(ShortField("reserved", 0), *_LONE, UUD_REQ),
+        _of(XIntField("packet_id", 0), *_LONE),
         _of(SignedShortField("ack_psn_offset", 0), ACK_CC),
         _of(ShortField("opaque", 0), CONTROL),
         _of(BitEnumField("nack_code", 1, 8, _CODES), NACK),
         _of(ByteField("vendor", 0), NACK),
-        _of(IntField("psn", 0), RUD_REQ, RUD_CC_REQ, CONTROL),
+        _of(IntField("psn", 0), *_CONNECTED, CONTROL),
         _of(IntField("cack_psn", 0), ACK_CC),
         _of(IntField("nack_psn", 0), NACK),
-        ShortField("spdcid", 0),
-        ShortField("dpdcid", 0),
-        _of(XByteField("ccc_id", 0), RUD_CC_REQ),
-        _of(ThreeBytesField("credit_target", 0), RUD_CC_REQ),
+        _of(ShortField("spdcid", 0), *_CONNECTED, ACK_CC, NACK, CONTROL),
+        _of(ShortField("dpdcid", 0), *_CONNECTED, ACK_CC, NACK, CONTROL),
+        _of(XByteField("ccc_id", 0), *_CREDITED),
+        _of(ThreeBytesField("credit_target", 0), *_CREDITED),
         _of(BitField("cc_type", 0, 4), ACK_CC),
         _of(BitField("cc_flags", 0, 4), ACK_CC),
         _of(ByteField("mpr", 0), ACK_CC),
@@ -75,11 +84,11 @@ class UetPds(Packet):  # type: ignore[misc]
 
     def guess_payload_class(self, _: bytes) -> type[Packet]:
         """A request has a semantic header."""
-        return UetSes if self.type in (RUD_REQ, RUD_CC_REQ) else Raw
+        return UetSes if self.type in _REQUESTS else Raw
 
     def extract_padding(self, rest: bytes) -> tuple[bytes, bytes]:
         """Behind what answers there is a CRC and nothing else."""
-        return (rest, b"") if self.type in (RUD_REQ, RUD_CC_REQ) else (b"", rest)
+        return (rest, b"") if self.type in _REQUESTS else (b"", rest)
 
 
 class UetSes(Packet):  # type: ignore[misc]

@@ -287,6 +287,7 @@ def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
     """What only UET has to be told."""
     return {
         "transport": scenario.transport.kind,
+        "delivery": scenario.transport.delivery,
         "entropy": scenario.transport.entropy,
         "entropies": scenario.transport.entropies,
         "last_hop_dscp": scenario.trim.last_hop_dscp,

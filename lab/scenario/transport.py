@@ -11,7 +11,15 @@ from params.rates import Gbps
 from params.section import Section
 from params.units import DurationNs, Size
 from traffic.congestion import CONTROLS, Control, about_controls
-from traffic.endpoint import Entropies, Entropy, Recovery, RetryLimit, TransportKind, Window
+from traffic.endpoint import (
+    Delivery,
+    Entropies,
+    Entropy,
+    Recovery,
+    RetryLimit,
+    TransportKind,
+    Window,
+)
 
 # One rate or those of some; what is wrong with it is told of what it looks like alone.
 ONE, EACH = "of all", "of each"
@@ -32,6 +40,9 @@ class TransportSettings(Section):
     """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
     where its bytes belong and is answered; what is lost, and only that, goes again. MRC (mrc) does
     the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise."""
+    delivery: Delivery = Delivery.RUD
+    """What UET promises: all, in any order (rud); all in order, by one way, from a loss on again
+    (rod); all, to a receiver that keeps nothing and may see packets twice (rudi); nothing (uud)."""
     recovery: Recovery = Recovery.GO_BACK_N
     """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
     cc: CongestionControl = Field(
@@ -94,8 +105,11 @@ class TransportSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _keep_states(cls, data: object) -> object:
-        is_mrc = isinstance(data, dict) and data.get("kind") == TransportKind.MRC
-        return {"entropy": Entropy.MRC, **data} if is_mrc else data  # type: ignore[dict-item]
+        if not isinstance(data, dict):
+            return data
+        if data.get("kind") == TransportKind.MRC:
+            return {"entropy": Entropy.MRC, **data}
+        return {"entropy": Entropy.SINGLE, **data} if data.get("delivery") == Delivery.ROD else data
 
     @model_validator(mode="after")
     def _check(self) -> TransportSettings:
@@ -110,6 +124,7 @@ class TransportSettings(Section):
                 f"the first time-out, {self.first_rto_ns:,} ns, is longer than the longest, "
                 f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
             )
+        self._check_delivery()
         known: dict[str, str | None] = {"kind": "roce", "recovery": "go-back-n", "cc": "none"}
         known |= dict.fromkeys(("first_rto_ns", "receive_gbps"))
         for key, value in known.items() if self.endpoint == "scapy" else ():
@@ -120,3 +135,37 @@ class TransportSettings(Section):
                     "endpoint core"
                 )
         return self
+
+    def _check_delivery(self) -> None:
+        """What goes together with who promises less, or more, than RUD."""
+        mode = self.delivery
+        has_pdc = mode in (Delivery.RUD, Delivery.ROD)
+        refused = (
+            (
+                mode is not Delivery.RUD and self.kind is not TransportKind.UET,
+                "is one of UET's: set transport.kind=uet",
+            ),
+            (
+                mode is Delivery.ROD and self.entropy is not Entropy.SINGLE,
+                "takes one way: leave transport.entropy single",
+            ),
+            (
+                not has_pdc and self.entropy is Entropy.MRC,
+                "has nobody who answers probes of ways: choose another transport.entropy",
+            ),
+            (
+                not has_pdc and self.control.hears_credit,
+                "has no connection that credit could be of: choose another transport.cc",
+            ),
+            (
+                mode is Delivery.UUD and self.cc != "none",
+                "has no answers that a congestion control could go by: leave transport.cc none",
+            ),
+            (
+                mode is Delivery.RUDI and self.window > 1 << 14,
+                "counts packets in 16 bits: lower transport.window to 16384",
+            ),
+        )
+        for is_refused, why in refused:
+            if is_refused:
+                raise ValueError(f"delivery {mode} {why}")

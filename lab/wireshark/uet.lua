@@ -12,12 +12,14 @@ end
 
 local uet = Proto("uet", "Ultra Ethernet Transport")
 local TYPES = {
-    [2] = "RUD Request", [3] = "ROD Request", [7] = "ACK", [8] = "ACK CC", [10] = "NACK",
-    [11] = "Control", [13] = "RUD CC Request",
+    [2] = "RUD Request", [3] = "ROD Request", [4] = "RUDI Request", [5] = "RUDI Response",
+    [6] = "UUD Request", [7] = "ACK", [8] = "ACK CC", [10] = "NACK", [11] = "Control",
+    [13] = "RUD CC Request", [14] = "ROD CC Request",
 }
 local CONTROLS = {[6] = "Probe", [7] = "Credit", [8] = "Request for Credit"}
-local CODES = {[1] = "TRIMMED", [2] = "TRIMMED_LAST_HOP"}
-local RUD_REQ, ACK_CC, NACK, CTRL, RUD_CC_REQ = 2, 8, 10, 11, 13
+local CODES = {[1] = "TRIMMED", [2] = "TRIMMED_LAST_HOP", [13] = "ROD_OOO"}
+local RUDI_REQ, RUDI_RESP, UUD_REQ, ACK_CC, NACK, CTRL = 4, 5, 6, 8, 10, 11
+local REQUESTS = {[2] = 12, [3] = 12, [13] = 16, [14] = 16} -- of a connection: their sizes
 
 local field = {
     type = ProtoField.uint16("uet.pds.type", "Type", base.DEC, TYPES, 0xf800),
@@ -33,6 +35,8 @@ local field = {
     spdcid = ProtoField.uint16("uet.pds.spdcid", "SPDCID"),
     dpdcid = ProtoField.uint16("uet.pds.dpdcid", "DPDCID"),
     target = ProtoField.uint24("uet.pds.req_cc_state.credit_target", "Credit Target"),
+    packet = ProtoField.uint32("uet.pds.rudi_pkt_id", "Packet ID", base.HEX),
+    job = ProtoField.uint24("uet.ses.std.job_id", "Job ID"),
     code = ProtoField.uint8("uet.pds.nack_code", "NACK Code", base.DEC, CODES),
     nack = ProtoField.uint32("uet.pds.nack_psn", "NACK PSN"),
     most = ProtoField.uint32("uet.pds.nack_max_recv_psn", "Highest PSN"),
@@ -63,6 +67,7 @@ local function semantics(buffer, tree)
     part:add(field.eom, buffer(1, 1))
     part:add(field.som, buffer(1, 1))
     part:add(field.message, buffer(2, 2))
+    part:add(field.job, buffer(5, 3))
     part:add(field.key, buffer(24, 8))
     if buffer(1, 1):bitfield(7, 1) == 0 then
         part:add(field.bytes, buffer(32, 4))
@@ -71,13 +76,12 @@ local function semantics(buffer, tree)
     part:add(field.length, buffer(40, 4))
 end
 
-local function request(buffer, tree, kind)
-    local size = kind == RUD_CC_REQ and 16 or 12
+local function request(buffer, tree, size)
     tree:add(field.clear, buffer(2, 2))
     tree:add(field.psn, buffer(4, 4))
     tree:add(field.spdcid, buffer(8, 2))
     tree:add(field.dpdcid, buffer(10, 2))
-    if kind == RUD_CC_REQ and buffer:len() >= size then
+    if size == 16 and buffer:len() >= size then
         tree:add(field.target, buffer(13, 3))
     end
     if buffer:len() > size then
@@ -115,7 +119,7 @@ local function control(buffer, tree)
 end
 
 function uet.dissector(buffer, packet, tree)
-    if buffer:len() < 12 then
+    if buffer:len() < 8 then
         return 0
     end
     local kind = buffer(0, 1):bitfield(0, 5)
@@ -129,8 +133,17 @@ function uet.dissector(buffer, packet, tree)
     part:add(field.again, buffer(0, 2))
     local was = udp_length()
     part:add(field.cut, was ~= nil and was.value - 8 > buffer:reported_len())
-    if kind == RUD_REQ or kind == RUD_CC_REQ then
-        request(buffer, part, kind)
+    if kind == RUDI_REQ or kind == RUDI_RESP then
+        part:add(field.packet, buffer(4, 4))
+        if kind == RUDI_REQ then
+            semantics(buffer(8), part)
+        end
+    elseif kind == UUD_REQ then
+        semantics(buffer(4), part)
+    elseif buffer:len() < 12 then
+        return buffer:len()
+    elseif REQUESTS[kind] then
+        request(buffer, part, REQUESTS[kind])
     elseif kind == ACK_CC then
         acknowledgement(buffer, part)
     elseif kind == NACK and buffer:len() >= 16 then

@@ -161,6 +161,34 @@ def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
     assert seen[10] == cut > 10
 
 
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.parametrize(("mode", "kinds"), [("rod", {3, 8}), ("rudi", {4, 5}), ("uud", {6})])
+def test_tshark_and_scapy_read_the_same_of_each_delivery(
+    tmp_path: Path, mode: str, kinds: set[int]
+) -> None:
+    simulate(
+        "incast",
+        *("transport.kind=uet", f"transport.delivery={mode}", "traffic.bytes=40KB"),
+        "measures.pcap=[h2-leaf1]",
+        out=tmp_path,
+    )
+    own = "pds.type", "pds.psn", "pds.rudi_pkt_id", "ses.std.job_id", "ses.std.request_length"
+    seen = set[int]()
+    for name in ("h2-leaf1.pcap", "leaf1-h2.pcap"):
+        capture = str(tmp_path / "pcaps" / name)
+        fields = [f"uet.{field}" for field in own]
+        rows = dissected(capture, CONGA_DISSECTOR.with_name("uet.lua"), fields)
+        frames = rdpcap(capture)
+        for row, frame in zip(rows, frames, strict=True):
+            pds, told = frame[UetPds], (None, None)
+            if UetSes in frame:
+                told = frame[UetSes].job_id, frame[UetSes].request_length
+            wanted = [pds.type, pds.psn, pds.packet_id, *told]
+            assert [int(word, 0) if word else None for word in row] == wanted
+            seen.add(pds.type)
+    assert seen == kinds
+
+
 MRC_FIELDS = {  # of tshark, and of scapy
     "opcode": (BTH, "opcode"), "dqp": (BTH, "dqpn"), "psn": (BTH, "psn"), "msn": (METH, "msn"),
     "va": (RETH, "va"), "dma_length": (RETH, "dmalen"), "m": (SETH, "m"), "pr": (SETH, "pr"),

@@ -79,6 +79,14 @@ const char *ep_config_problem(const struct ep_config *config)
         return "there are at least as many entropies as ports";
     if (!config->base_rtt)
         return "a round trip takes some time";
+    if (config->delivery != EP_RUD && config->transport != EP_UET)
+        return "only UET has other modes of delivery than rud";
+    if (config->delivery == EP_ROD && (config->entropy != ENTROPY_SINGLE || config->ports > 1))
+        return "what is to arrive in order (rod) takes one way, by one port";
+    if (config->delivery > EP_ROD && config->entropy == ENTROPY_MRC)
+        return "without a connection (rudi, uud) nobody answers probes of ways";
+    if (config->delivery == EP_RUDI && config->window > 1 << 14)
+        return "rudi counts packets in 16 bits: the window is at most 16384";
     return NULL;
 }
 
@@ -105,7 +113,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     if (!is_selective) /* UET's is of its own */
         ep->config.recovery = is_uet ? EP_GO_BACK_N : config->recovery;
     ep->transport = is_uet ? &UET : &ROCE;
-    ep->format = config->transport == EP_MRC ? &MRC_FORMAT : &UET_FORMAT;
+    ep->format = config->transport == EP_MRC ? &MRC_FORMAT : UET_FORMATS[config->delivery];
     ep->port = *port;
     ep->qp_room = qps;
     ep->storm_next = config->storm_from < config->storm_until ? config->storm_from : NS_NEVER;

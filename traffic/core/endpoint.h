@@ -69,6 +69,8 @@ enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL, EP_ACKS_LOSSLESS /* data, if of a 
 
 enum ep_transport { EP_ROCE, EP_UET, EP_MRC };
 
+enum ep_delivery { EP_RUD, EP_ROD, EP_RUDI, EP_UUD }; /* uet.h has what each is */
+
 enum { EP_PORTS = 8 };
 
 struct ep_config {
@@ -101,6 +103,7 @@ struct ep_config {
     ns_t base_rtt; /* what a full packet and its answer take in an empty fabric, by the longest way */
     struct cc_values cc[CC_COUNT]; /* parameters of congestion controls, by enum cc_name */
     enum ep_transport transport;
+    enum ep_delivery delivery;   /* UET */
     enum entropy_policy entropy; /* UET: which way the next packet goes, */
     uint16_t entropies;          /* of so many, a power of two */
     uint8_t last_hop_dscp;       /* of what was cut at the port to us */

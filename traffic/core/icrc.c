@@ -124,17 +124,18 @@ uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint32_t lengt
 {
     uint8_t head[8 + WIRE_IPV6 + WIRE_UDP + WIRE_BTH];
     uint32_t of_ip = ip_bytes(ip);
+    size_t first = n < WIRE_BTH ? n : WIRE_BTH; /* UET has shorter ones */
     uint8_t *masked_ip = head + 8, *udp = masked_ip + of_ip, *masked_bth = udp + WIRE_UDP;
 
     memset(head, 0xFF, 8);
     memcpy(masked_ip, ip, of_ip + WIRE_UDP);
-    memcpy(masked_bth, bth, WIRE_BTH);
+    memcpy(masked_bth, bth, first);
     mask_ip(masked_ip, length);
     be16_store(udp + 2, udp_port);
     be16_store(udp + 4, (uint16_t)(length - of_ip));
     memset(udp + 6, 0xFF, 2);
     if (udp_port == ROCE_PORT)
         masked_bth[4] = 0xFF;
-    uint32_t crc = crc32_more_portable(0, head, (size_t)(masked_bth + WIRE_BTH - head));
-    return crc32_more(crc, bth + WIRE_BTH, n - WIRE_BTH);
+    uint32_t crc = crc32_more_portable(0, head, (size_t)(masked_bth + first - head));
+    return crc32_more(crc, bth + first, n - first);
 }

@@ -199,5 +199,5 @@ static void read(struct uet_packet *packet)
 }
 
 const struct uet_format MRC_FORMAT = {
-    ROCE_PORT, WIRE_BTH + MRC_METH + WIRE_RETH, PSN_MASK, data, ack, nack, control, read,
+    ROCE_PORT, WIRE_BTH + MRC_METH + WIRE_RETH, WIRE_BTH, PSN_MASK, data, ack, nack, control, read,
 };

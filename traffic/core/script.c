@@ -8,7 +8,7 @@
 
 enum kind {
     FLAG, DSCP, U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
-    HEX_PLANES, HEX_HEADERS, HEX_PEER, TRANSPORT, ENTROPY, OPERATION
+    HEX_PLANES, HEX_HEADERS, HEX_PEER, TRANSPORT, DELIVERY, ENTROPY, OPERATION
 };
 
 struct key {
@@ -82,6 +82,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("storm-from", U64, config.storm_from),
     HEAD("storm-until", U64, config.storm_until),
     HEAD("transport", TRANSPORT, config.transport),
+    HEAD("delivery", DELIVERY, config.delivery),
     HEAD("entropy", ENTROPY, config.entropy),
     HEAD("entropies", U16, config.entropies),
     HEAD("last-hop-dscp", DSCP, config.last_hop_dscp),
@@ -231,6 +232,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
     static const char *const CLASSES[] = {"data", "control", "lossless", NULL};
     static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", NULL};
+    static const char *const DELIVERIES[] = {"rud", "rod", "rudi", "uud", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
     static const char *const OPERATIONS[] = {"all-reduce", "reduce-scatter", "all-gather",
                                              "broadcast", "barrier", NULL};
@@ -255,6 +257,8 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_cc(text, place);
     case TRANSPORT:
         return assign_word(text, TRANSPORTS, place);
+    case DELIVERY:
+        return assign_word(text, DELIVERIES, place);
     case ENTROPY:
         return assign_word(text, ENTROPIES, place);
     case OPERATION:

@@ -8,7 +8,14 @@
  * Every packet takes a way of its own (entropy.h), says where its bytes belong and is answered by
  * itself. Nothing is ever sent again but what is known to be lost: by a NACK for what was cut, by what
  * was sent long after it having arrived, or by a probe's answer. How much may fly is up to congestion controls
- * (cc/cc.h).
+ * (cc/cc.h). That is RUD; the other modes of delivery differ in this:
+ *
+ *   ROD    all go one way and are taken in order; what comes early is refused, told by a NACK, and from
+ *          what is missing on everything goes again
+ *   RUDI   a target keeps nothing and answers each packet by its id; the sender alone knows what arrived.
+ *          Writing twice does no harm. Nobody is there to be probed: the second silence in a
+ *          row finds all lost
+ *   UUD    nothing is answered, and nothing sent again: what has left is done with
  */
 #ifndef EP_UET_H
 #define EP_UET_H
@@ -113,7 +120,8 @@ struct uet_packet {
     int32_t ahead;         /* ACK: how much further the packet is that it answers */
     uint64_t map;          /* ACK: bit i: that which is i + `map_ahead` further has come */
     uint16_t map_ahead, opaque; /* opaque: of a probe, and its answer */
-    uint8_t code;          /* NACK */
+    uint8_t code;          /* NACK, */
+    uint32_t wanted;       /* and of what came out of order the PSN that should have */
     uint32_t credit;       /* granted, or wanted; of 256 bytes */
     bool marked;           /* on the way here */
     bool told_marked, told_bad; /* answers: the packet they answer was; its way is not to be used */
@@ -138,7 +146,8 @@ struct uet_segment {
  * ep->frame; `*stored` is how much of the returned length is there. */
 struct uet_format {
     uint16_t port;     /* of UDP */
-    uint32_t headers;  /* of data, behind UDP */
+    uint32_t headers;  /* of data, behind UDP, */
+    uint32_t least;    /* and of anything */
     uint32_t psn_mask;
     uint32_t (*data)(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
                      uint32_t *stored);
@@ -152,12 +161,20 @@ struct uet_format {
     void (*read)(struct uet_packet *packet);
 };
 
-extern const struct uet_format UET_FORMAT, MRC_FORMAT;
+extern const struct uet_format MRC_FORMAT, *const UET_FORMATS[]; /* by enum ep_delivery */
+
+static inline bool uet_delivers(const struct ep *ep, enum ep_delivery how)
+{
+    return ep->config.delivery == how;
+}
 
 /* The sequence number nearest to `near` with a PSN's low bits. */
 static inline uint64_t uet_unwrap_as(const struct ep *ep, uint64_t near, uint32_t psn)
 {
-    return ep->format->psn_mask == PSN_MASK ? psn_unwrap(near, psn) : uet_unwrap(near, psn);
+    uint32_t mask = ep->format->psn_mask;
+    if (mask == UINT16_MAX)
+        return near + (uint64_t)(int64_t)(int16_t)(psn - (uint32_t)near);
+    return mask == PSN_MASK ? psn_unwrap(near, psn) : uet_unwrap(near, psn);
 }
 
 /* uet_frame.c: begin a frame from a template, of which only Ethernet, IP and UDP count; returns what is

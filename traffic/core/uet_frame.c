@@ -60,7 +60,8 @@ static void store_ids(uint8_t *at, const struct qp *qp)
     be16_store(at + 2, (uint16_t)qp->remote);
 }
 
-static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
+/* job: of a connection whose packets name it by nothing else; 0: they do. */
+static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment, uint32_t job)
 {
     const struct ep_message *message = segment->message;
     bool starts = segment->offset == 0, ends = segment->offset + segment->bytes == message->size;
@@ -68,6 +69,7 @@ static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
     at[0] = UET_SES_WRITE;
     at[1] = (uint8_t)(UET_SES_REL | (starts ? UET_SES_SOM : 0) | (ends ? UET_SES_EOM : 0));
     be16_store(at + 2, (uint16_t)message->id);
+    be24_store(at + 5, job);
     be64_store(at + 24, message->id);
     if (!starts) {
         be32_store(at + 32, segment->bytes);
@@ -77,14 +79,25 @@ static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment)
     return at + UET_SES;
 }
 
+static uint32_t close_data(struct ep *ep, uint8_t *pds, uint8_t *at,
+                           const struct uet_segment *segment, uint32_t *stored)
+{
+    if (ep->config.payload == EP_PAYLOAD_NONE)
+        return frame_close(ep, pds, at, segment->bytes, stored);
+    pattern_fill(at, segment->message->id, segment->offset, segment->bytes);
+    return frame_close(ep, pds, at + segment->bytes, 0, stored);
+}
+
 static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
                      uint32_t *stored)
 {
     uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
     uint8_t *at = pds + UET_PDS;
-    bool asks = uet_spends(qp);
+    bool asks = uet_spends(qp), ordered = uet_delivers(ep, EP_ROD);
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
-    uet_store_prologue(pds, asks ? UET_RUD_CC_REQ : UET_RUD_REQ, UET_NEXT_STD,
+    unsigned type = ordered ? (asks ? UET_ROD_CC_REQ : UET_ROD_REQ)
+                            : (asks ? UET_RUD_CC_REQ : UET_RUD_REQ);
+    uet_store_prologue(pds, type, UET_NEXT_STD,
                        UET_ACK_REQUEST | (segment->again ? UET_RETX : 0));
     be16_store(pds + 2, (uint16_t)(clear < INT16_MIN ? INT16_MIN : clear));
     be32_store(pds + 4, (uint32_t)segment->seq);
@@ -94,11 +107,32 @@ static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segmen
         be24_store(at + 1, segment->credit_target);
         at += UET_PDS_CREDIT;
     }
-    at = store_ses(at, segment);
-    if (ep->config.payload == EP_PAYLOAD_NONE)
-        return frame_close(ep, pds, at, segment->bytes, stored);
-    pattern_fill(at, segment->message->id, segment->offset, segment->bytes);
-    return frame_close(ep, pds, at + segment->bytes, 0, stored);
+    return close_data(ep, pds, store_ses(at, segment, 0), segment, stored);
+}
+
+/* A packet's id: of the end that sends data. */
+static void store_packet_id(uint8_t *at, uint32_t initiator, uint64_t seq)
+{
+    be32_store(at, initiator << 16 | (uint32_t)(seq & UINT16_MAX));
+}
+
+static uint32_t data_rudi(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
+                          uint32_t *stored)
+{
+    uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
+    uet_store_prologue(pds, UET_RUDI_REQ, UET_NEXT_STD, segment->again ? UET_RETX : 0);
+    be16_store(pds + 2, 0);
+    store_packet_id(pds + 4, qp->number, segment->seq);
+    return close_data(ep, pds, store_ses(pds + UET_PDS_RUDI, segment, qp->remote), segment, stored);
+}
+
+static uint32_t data_uud(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
+                         uint32_t *stored)
+{
+    uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
+    uet_store_prologue(pds, UET_UUD_REQ, UET_NEXT_STD, 0);
+    be16_store(pds + 2, 0);
+    return close_data(ep, pds, store_ses(pds + UET_PDS_UUD, segment, qp->remote), segment, stored);
 }
 
 uint64_t uet_map_from(const struct uet *uet, uint64_t from)
@@ -156,7 +190,35 @@ static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer
     pds[3] = 0;
     be32_store(pds + 4, (uint32_t)answer->seq);
     store_ids(pds + 8, qp);
-    be32_store(pds + 12, (uint32_t)(qp->uet->high - 1));
+    be32_store(pds + 12, (uint32_t)(answer->code == UET_NACK_ROD_OOO ? qp->expected
+                                                                     : qp->uet->high - 1));
+    return frame_close(ep, pds, pds + UET_NACK, 0, stored);
+}
+
+static unsigned answer_flags(const struct uet_answer *answer)
+{
+    return (answer->marked ? UET_MARKED : 0) | (answer->again ? UET_RETX : 0);
+}
+
+static uint32_t respond_rudi(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                             uint32_t *stored)
+{
+    uint8_t *pds = uet_begin(ep, qp, qp->common->control, answer->way);
+    uet_store_prologue(pds, UET_RUDI_RESP, UET_NEXT_NONE, answer_flags(answer));
+    be16_store(pds + 2, 0);
+    store_packet_id(pds + 4, qp->remote, answer->seq);
+    return frame_close(ep, pds, pds + UET_PDS_RUDI, 0, stored);
+}
+
+static uint32_t nack_rudi(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                          uint32_t *stored)
+{
+    uint8_t *pds = uet_begin(ep, qp, qp->common->control, answer->way);
+    uet_store_prologue(pds, UET_NACK_TYPE, UET_NEXT_NONE, answer_flags(answer) | UET_NACK_OF_RUDI);
+    pds[2] = answer->code;
+    pds[3] = 0;
+    store_packet_id(pds + 4, qp->remote, answer->seq);
+    memset(pds + 8, 0, UET_NACK - 8);
     return frame_close(ep, pds, pds + UET_NACK, 0, stored);
 }
 
@@ -174,16 +236,9 @@ static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
 
 /* --- and back ---------------------------------------------------------------------------------- */
 
-static void read_data(struct uet_packet *packet)
+static void read_content(struct uet_packet *packet, uint32_t headers)
 {
-    const uint8_t *pds = packet->pds;
-    uint32_t headers = UET_PDS + (packet->spends ? UET_PDS_CREDIT : 0) + UET_SES;
-    if (packet->there < headers - UET_SES)
-        return;
-    packet->kind = UET_IS_DATA;
-    if (packet->spends)
-        packet->credit = be24_load(pds + UET_PDS + 1);
-    const uint8_t *ses = pds + headers - UET_SES;
+    const uint8_t *pds = packet->pds, *ses = pds + headers - UET_SES;
     if (packet->bytes < headers || packet->there < headers ||
         (be16_load(pds) >> 7 & 0xF) != UET_NEXT_STD || (ses[0] & 0x3F) != UET_SES_WRITE)
         return;
@@ -193,6 +248,28 @@ static void read_data(struct uet_packet *packet)
     packet->data = pds + headers;
     packet->offset = starts ? 0 : be32_load(ses + 36);
     packet->has_content = starts || be32_load(ses + 32) == packet->size;
+}
+
+static void read_data(struct uet_packet *packet)
+{
+    uint32_t headers = UET_PDS + (packet->spends ? UET_PDS_CREDIT : 0) + UET_SES;
+    if (packet->there < headers - UET_SES)
+        return;
+    packet->kind = UET_IS_DATA;
+    if (packet->spends)
+        packet->credit = be24_load(packet->pds + UET_PDS + 1);
+    read_content(packet, headers);
+}
+
+/* Of a packet with no PDC, as far as its job is there. */
+static void read_connectionless(struct uet_packet *packet, uint32_t pds_bytes)
+{
+    enum { JOB_ENDS = 8 };
+    if (packet->there < pds_bytes + JOB_ENDS)
+        return;
+    packet->kind = UET_IS_DATA;
+    packet->to = be24_load(packet->pds + pds_bytes + 5);
+    read_content(packet, pds_bytes + UET_SES);
 }
 
 static void read_ack(struct uet_packet *packet, unsigned flags)
@@ -221,30 +298,77 @@ static void read_control(struct uet_packet *packet, unsigned what)
                                                  : UET_IS_UNASKED;
 }
 
-static void read(struct uet_packet *packet)
+/* What all begin with: the type. */
+static unsigned read_prologue(struct uet_packet *packet)
+{
+    uint16_t prologue = be16_load(packet->pds);
+    packet->again = prologue & UET_RETX;
+    packet->told_marked = prologue & UET_MARKED;
+    packet->about = packet->entropy;
+    packet->whole = UET_UNTOLD;
+    packet->to = packet->from = UET_UNTOLD;
+    return prologue >> 11;
+}
+
+static void read_nack(struct uet_packet *packet)
+{
+    packet->kind = UET_IS_NACK;
+    packet->code = packet->pds[2];
+    packet->wanted = be32_load(packet->pds + 12);
+}
+
+/* Of a connection whose data is of these types. */
+static void read_of(struct uet_packet *packet, unsigned request, unsigned request_cc)
 {
     const uint8_t *pds = packet->pds;
-    uint16_t prologue = be16_load(pds);
-    unsigned type = prologue >> 11, flags = prologue & 0x7F;
+    unsigned type = read_prologue(packet);
     packet->to = be16_load(pds + 10);
     packet->from = be16_load(pds + 8);
     packet->psn = be32_load(pds + 4);
-    packet->again = flags & UET_RETX;
-    packet->told_marked = flags & UET_MARKED;
-    packet->about = packet->entropy;
-    packet->whole = UET_UNTOLD;
-    packet->spends = type == UET_RUD_CC_REQ;
-    if (type == UET_RUD_REQ || type == UET_RUD_CC_REQ)
+    packet->spends = type == request_cc;
+    if (type == request || type == request_cc)
         read_data(packet);
     else if (type == UET_ACK_CC_TYPE && packet->there >= UET_ACK_CC)
-        read_ack(packet, flags);
-    else if (type == UET_NACK_TYPE && packet->there >= UET_NACK) {
-        packet->kind = UET_IS_NACK;
-        packet->code = pds[2];
-    } else if (type == UET_CTRL && packet->there >= UET_CONTROL)
-        read_control(packet, prologue >> 7 & 0xF);
+        read_ack(packet, be16_load(pds));
+    else if (type == UET_NACK_TYPE && packet->there >= UET_NACK)
+        read_nack(packet);
+    else if (type == UET_CTRL && packet->there >= UET_CONTROL)
+        read_control(packet, be16_load(pds) >> 7 & 0xF);
 }
 
-const struct uet_format UET_FORMAT = {
-    UET_PORT, UET_PDS + UET_SES, UINT32_MAX, data, ack, nack, control, read,
+static void read_rud(struct uet_packet *packet) { read_of(packet, UET_RUD_REQ, UET_RUD_CC_REQ); }
+static void read_rod(struct uet_packet *packet) { read_of(packet, UET_ROD_REQ, UET_ROD_CC_REQ); }
+
+static void read_rudi(struct uet_packet *packet)
+{
+    unsigned type = read_prologue(packet);
+    uint32_t id = be32_load(packet->pds + 4);
+    packet->to = id >> 16;
+    packet->psn = id & UINT16_MAX;
+    if (type == UET_RUDI_REQ)
+        read_connectionless(packet, UET_PDS_RUDI);
+    else if (type == UET_RUDI_RESP)
+        packet->kind = UET_IS_ACK;
+    else if (type == UET_NACK_TYPE && packet->there >= UET_NACK &&
+             be16_load(packet->pds) & UET_NACK_OF_RUDI)
+        read_nack(packet);
+}
+
+static void read_uud(struct uet_packet *packet)
+{
+    if (read_prologue(packet) == UET_UUD_REQ)
+        read_connectionless(packet, UET_PDS_UUD);
+}
+
+static const struct uet_format RUD = {
+    UET_PORT, UET_PDS + UET_SES, UET_PDS, UINT32_MAX, data, ack, nack, control, read_rud,
+}, ROD = {
+    UET_PORT, UET_PDS + UET_SES, UET_PDS, UINT32_MAX, data, ack, nack, control, read_rod,
+}, RUDI = {
+    UET_PORT, UET_PDS_RUDI + UET_SES, UET_PDS_RUDI, UINT16_MAX, data_rudi, respond_rudi, nack_rudi,
+    NULL, read_rudi,
+}, UUD = {
+    UET_PORT, UET_PDS_UUD + UET_SES, UET_PDS_UUD, UINT32_MAX, data_uud, NULL, NULL, NULL, read_uud,
 };
+
+const struct uet_format *const UET_FORMATS[] = {&RUD, &ROD, &RUDI, &UUD};

@@ -4,6 +4,9 @@
  * before the first gap, and of 64 packets beyond it which have come. A cut packet is answered by a
  * NACK unless its whole came before. What a stranger sends, or a peer about what nobody posted, changes
  * nothing and is counted.
+ *
+ * With RUDI a target needs none of that: it would place a packet again as well. What is noted of packets
+ * that came is what a program knows that waits for its message to be whole.
  */
 #include "uet.h"
 
@@ -19,9 +22,45 @@ static bool is_ancient(const struct qp *qp, uint64_t seq)
     return seq + 2 * ((uint64_t)qp->uet->got.mask + 1) < qp->expected;
 }
 
+/* Put what a packet has in its place; its message, or NULL if that may not be. */
+static struct ep_message *place(struct ep *ep, struct qp *qp, const struct uet_packet *packet)
+{
+    struct ep_message *message = NULL;
+    if (packet->has_content && packet->key <= UINT32_MAX)
+        message = responder_target(ep, qp, (uint32_t)packet->key, packet->offset, packet->size);
+    if (!message || (packet->whole != UET_UNTOLD && packet->whole != message->size) ||
+        !responder_place(ep, message, packet->offset, packet->data, packet->size)) {
+        ep->counters.rx_refused++;
+        return NULL;
+    }
+    return message;
+}
+
+/* UUD: whatever comes is taken, and counts, as often as it comes; of what was cut nothing is left. */
+static void take_datagram(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
+{
+    struct ep_message *message = packet->cut ? NULL : place(ep, qp, packet);
+    ep->counters.np_ecn_marked_packets += packet->marked;
+    if (message && message->received >= message->size)
+        responder_received(ep, qp, message, now);
+}
+
+/* ROD: what comes before its turn is not taken, cut or not, and each is told of. */
+static void refuse_early(struct ep *ep, struct qp *qp, struct uet_answer *answer, ns_t now)
+{
+    ep->counters.out_of_sequence++;
+    answer->kind = UET_SAY_NACK;
+    answer->code = UET_NACK_ROD_OOO;
+    uet_owe(ep, qp, answer, now);
+}
+
 static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now)
 {
     struct uet *uet = qp->uet;
+    if (uet_delivers(ep, EP_UUD)) {
+        take_datagram(ep, qp, packet, now);
+        return;
+    }
     uint64_t seq = uet_unwrap_as(ep, qp->expected, packet->psn);
     struct uet_answer answer = {
         .seq = seq,
@@ -36,20 +75,18 @@ static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *pac
         ep->counters.rx_refused++;
         return;
     }
+    bool early = uet_delivers(ep, EP_ROD) && seq > qp->expected;
     struct ep_message *message = NULL;
-    if (!packet->cut && !known) {
-        if (packet->has_content && packet->key <= UINT32_MAX)
-            message = responder_target(ep, qp, (uint32_t)packet->key, packet->offset, packet->size);
-        if (!message || (packet->whole != UET_UNTOLD && packet->whole != message->size) ||
-            !responder_place(ep, message, packet->offset, packet->data, packet->size)) {
-            ep->counters.rx_refused++;
-            return;
-        }
-    }
+    if (!packet->cut && !known && !early && !(message = place(ep, qp, packet)))
+        return;
     ep->counters.np_ecn_marked_packets += packet->marked;
     uet->received += packet->was;
     if (packet->spends && uet_spends(qp))
         uet_want_credit(ep, qp, packet->credit, now);
+    if (early) {
+        refuse_early(ep, qp, &answer, now);
+        return;
+    }
     if (packet->cut && !known) {
         answer.kind = UET_SAY_NACK;
         answer.code = packet->cut_at_last_hop ? UET_NACK_TRIMMED_LAST_HOP : UET_NACK_TRIMMED;
@@ -122,8 +159,8 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
         end = ip + length;
     else if ((whole || packet->cut) && end - ip < (ptrdiff_t)length)
         return &ep->counters.rx_malformed;
-    uint32_t least = of_ip + WIRE_UDP + UET_PDS + WIRE_ICRC;
-    if (was < least || length > was || end - packet->pds < UET_PDS)
+    uint32_t least = of_ip + WIRE_UDP + ep->format->least + WIRE_ICRC;
+    if (was < least || length > was || end - packet->pds < (ptrdiff_t)ep->format->least)
         return &ep->counters.rx_malformed;
     packet->bytes = was - of_ip - WIRE_UDP - WIRE_ICRC;
     packet->there = (uint32_t)(end - packet->pds);

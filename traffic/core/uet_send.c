@@ -83,13 +83,19 @@ static struct cc_link link(const struct ep *ep, const struct qp *qp)
     };
 }
 
+/* Whether probes of a lossless class find out what is lost (see the top). */
+static bool is_questioned(const struct ep *ep, const struct qp *qp)
+{
+    return qp_is_lossless(ep, qp) && ep->config.delivery <= EP_ROD;
+}
+
 static bool make_room(const struct ep *ep, struct qp *qp)
 {
     struct uet *uet = qp->uet;
     uint32_t packets = uet->acked.mask + 1;
     if (uet->sent)
         return true;
-    if (qp_is_lossless(ep, qp) && !(uet->questions = calloc(UET_QUESTIONS, sizeof *uet->questions)))
+    if (is_questioned(ep, qp) && !(uet->questions = calloc(UET_QUESTIONS, sizeof *uet->questions)))
         return false;
     uet->sent = calloc(packets, sizeof *uet->sent);
     uet->line = calloc(2 * (size_t)packets, sizeof *uet->line);
@@ -204,8 +210,14 @@ static void note_sent(struct ep *ep, struct qp *qp, uint64_t seq, uint32_t size,
     uet->in_flight += size;
     if (out->cc && out->cc->ops->sent)
         out->cc->ops->sent(out->cc, size, uet->in_flight, now);
-    if (out->rto_at == NS_NEVER)
+    if (out->rto_at != NS_NEVER)
+        return;
+    if (!uet_delivers(ep, EP_UUD)) {
         start_timer(ep, qp, now, true);
+        return;
+    }
+    out->rto_at = now + 1; /* nothing will be heard: it is done with */
+    schedule_rto(ep, qp);
 }
 
 static void forget_lost(struct uet *uet, uint64_t seq)
@@ -383,6 +395,15 @@ static void lose(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
         cc->ops->lost(cc, size, uet->in_flight, now);
 }
 
+/* ROD: this one is missing, and whatever was sent after it is of no use. */
+static void go_back(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
+{
+    lose(ep, qp, seq, now);
+    for (uint64_t later = seq + 1; later < qp->out->sent; later++)
+        if (land(qp->uet, later))
+            mark_lost(qp->uet, later);
+}
+
 /* One has arrived of which that was not known: its size. */
 static uint32_t arrived(struct qp *qp, uint64_t seq)
 {
@@ -519,8 +540,13 @@ static void answered_probe(struct ep *ep, struct qp *qp, const struct uet_questi
     uint64_t end = first + UET_SACK_BITS < out->sent ? first + UET_SACK_BITS : out->sent;
     for (uint64_t seq = upto; seq < end; seq++) {
         const struct uet_sent *record = record_of(uet, seq);
-        if (seq >= qp->una && record->flies && is_found_lost(ep, qp, record, question))
-            lose(ep, qp, seq, now);
+        if (seq < qp->una || !record->flies || !is_found_lost(ep, qp, record, question))
+            continue;
+        if (uet_delivers(ep, EP_ROD)) {
+            go_back(ep, qp, seq, now);
+            return;
+        }
+        lose(ep, qp, seq, now);
     }
 }
 
@@ -579,7 +605,13 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     struct uet *uet = qp->uet;
     uint64_t cack = uet_unwrap_as(ep, qp->una, packet->psn);
     uint64_t first = cack + packet->map_ahead, seq = cack + (uint64_t)(int64_t)packet->ahead;
+    uint64_t map = packet->map;
     bool to_probe = packet->to_probe, marked = packet->told_marked;
+    if (uet_delivers(ep, EP_RUDI)) { /* it tells of one packet */
+        seq = first = cack;
+        cack = qp->una - 1;
+        map = 1;
+    }
     if (!uet->sent || cack >= out->sent || seq >= out->sent ||
         packet->spends != (uet_spends(qp))) {
         ep->counters.rx_refused++;
@@ -589,7 +621,9 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
     bool remembered = !to_probe && seq + uet->acked.mask >= out->next && seq + 1 > SEQ_START;
     struct uet_sent record = remembered ? *record_of(uet, seq) : (struct uet_sent){0};
     uint64_t upto = cack + 1 > qp->una ? cack + 1 : qp->una;
-    bytes_t news = settle(qp, upto, first, packet->map);
+    bytes_t news = settle(qp, upto, first, map);
+    while (uet_delivers(ep, EP_RUDI) && upto < out->sent && seqset_has(&uet->acked, upto))
+        upto++;
     if (remembered) {
         arrived_by(ep, qp, packet, now);
         if (record.again != packet->again)
@@ -625,8 +659,10 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     struct uet *uet = qp->uet;
     uint64_t seq = uet_unwrap_as(ep, qp->una, packet->psn);
     unsigned code = packet->code;
-    if (!uet->sent || seq >= qp->out->sent ||
-        (code != UET_NACK_TRIMMED && code != UET_NACK_TRIMMED_LAST_HOP)) {
+    bool is_ordered = uet_delivers(ep, EP_ROD), out_of_order = code == UET_NACK_ROD_OOO;
+    uint64_t wanted = out_of_order ? uet_unwrap_as(ep, qp->una, packet->wanted) : seq;
+    if (!uet->sent || seq >= qp->out->sent || wanted > seq || (out_of_order && !is_ordered) ||
+        (!out_of_order && code != UET_NACK_TRIMMED && code != UET_NACK_TRIMMED_LAST_HOP)) {
         ep->counters.rx_refused++;
         return;
     }
@@ -634,6 +670,12 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     const struct uet_sent *record = record_of(uet, seq);
     if (seq < qp->una || !record->flies || record->again != packet->again)
         return; /* it was found to be lost before, or arrived */
+    if (out_of_order) {
+        go_back(ep, qp, wanted < qp->una ? qp->una : wanted, now);
+        start_timer(ep, qp, now, true);
+        schedule_data(ep, qp, now);
+        return;
+    }
     uint32_t size = land(uet, seq);
     mark_lost(uet, seq);
     bool last_hop = code == UET_NACK_TRIMMED_LAST_HOP;
@@ -646,6 +688,8 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
     struct cc *cc = qp->out->cc;
     if (cc && cc->ops->cut)
         cc->ops->cut(cc, size, last_hop, uet->in_flight, now);
+    if (is_ordered)
+        go_back(ep, qp, seq, now);
     start_timer(ep, qp, now, true);
     schedule_data(ep, qp, now);
 }
@@ -707,10 +751,24 @@ static bool is_too_long(const struct ep *ep, const struct qp *qp)
     return out->retries >= PATIENCE || (ep->config.rto && out->silent >= ep->config.rto);
 }
 
+/* UUD: all that has left is over. */
+static void forget_sent(struct ep *ep, struct qp *qp, ns_t now)
+{
+    for (uint64_t seq = qp->una; seq < qp->out->sent; seq++)
+        land(qp->uet, seq);
+    complete(ep, qp, qp->out->sent, now);
+    schedule_data(ep, qp, now);
+}
+
 static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct sending *out = qp->out;
     out->rto_at = NS_NEVER;
+    if (uet_delivers(ep, EP_UUD)) {
+        if (!qp->error)
+            forget_sent(ep, qp, now);
+        return;
+    }
     bool wants_credit = uet_spends(qp) && out->next < out->posted;
     if (qp->error || (qp->una >= out->sent && !starves(ep, qp)))
         return;
@@ -727,7 +785,8 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
         for (uint64_t seq = qp->una; seq < out->sent; seq++)
             lose(ep, qp, seq, now);
     }
-    probe(ep, qp, now);
+    if (ep->config.delivery <= EP_ROD)
+        probe(ep, qp, now);
     if (wants_credit || (uet_spends(qp) && qp->uet->lost_count))
         ask_for_credit(ep, qp, now);
     start_timer(ep, qp, now, false);
