@@ -171,6 +171,9 @@ SHARED: dict[str, tuple[str, dict[str, int]]] = {
     "uet_type": ("UET_", {
         "RUD_REQ": uet_layers.RUD_REQ, "ACK_CC_TYPE": uet_layers.ACK_CC, "CTRL": uet_layers.CONTROL,
         "NACK_TYPE": uet_layers.NACK, "RUD_CC_REQ": uet_layers.RUD_CC_REQ,
+        "ROD_REQ": uet_layers.ROD_REQ, "ROD_CC_REQ": uet_layers.ROD_CC_REQ,
+        "RUDI_REQ": uet_layers.RUDI_REQ, "RUDI_RESP": uet_layers.RUDI_RESP,
+        "UUD_REQ": uet_layers.UUD_REQ,
     }),
 }  # fmt: skip
 # Enumerations, a name of each, that no code of Python knows of; its numbers may be in NUMBERS.
@@ -188,7 +191,8 @@ OF_C_ALONE = {
     ),
     *("ETHERTYPE_IPV4", "INT_HOPS", "METER_GREEN", "MRC_ACK_REQUEST", "MRC_METH", "MRC_SKIP_ONCE"),
     *("OWE_ACK", "ROCE_PORT", "SCRIPT_LINE_MAX", "STAMPS", "UET_ANSWERS", "UET_CC_NSCC"),
-    *("UET_CTRL_PROBE", "UET_MARKED", "UET_NACK_TRIMMED", "UET_NEXT_NONE", "UET_PDS", "UET_PORT"),
+    *("UET_CTRL_PROBE", "UET_MARKED", "UET_NACK_OF_RUDI", "UET_NACK_TRIMMED", "UET_NEXT_NONE"),
+    *("UET_PDS", "UET_PORT"),
     *("UET_SES_WRITE", "WIRE_ETHERNET", "cable_fate", "cable_way", "cc_name"),
     *("ctl_reason", "ep_error", "ep_event_kind", "ep_trait", "likeness_kind", "llr_fate"),
     *("pkt_type", "socket_wait", "sw_drop", "sw_match", "uet_answer_kind", "uet_kind", "way_state"),

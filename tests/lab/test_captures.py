@@ -162,7 +162,7 @@ def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-@pytest.mark.parametrize(("mode", "kinds"), [("rod", {3, 8}), ("rudi", {4, 5}), ("uud", {6})])
+@pytest.mark.parametrize(("mode", "kinds"), [("rod", {3, 8, 11}), ("rudi", {4, 5}), ("uud", {6})])
 def test_tshark_and_scapy_read_the_same_of_each_delivery(
     tmp_path: Path, mode: str, kinds: set[int]
 ) -> None:
