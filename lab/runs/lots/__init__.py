@@ -31,6 +31,7 @@ _FORMAT = "another way to write transfers that flows, collectives and goal have 
 _KEPT = "what is kept of a run does nothing to it"
 _ENDS = "a run's own"
 _BROUGHT = "of somebody's own algorithm, which is compiled: tests/lab/test_pcm.py"
+_WORLDS = "tests/traffic/endpoint/test_delivery.py draws worlds of each mode"
 LEFT_OUT = {
     "name": _ENDS,
     "about": _ENDS,
@@ -47,6 +48,10 @@ LEFT_OUT = {
     "energy.switch": _KEPT,
     "energy.adapter_w": _KEPT,
     "transport.cc=pcm": _BROUGHT,
+    "transport.delivery": _WORLDS,
+    "transport.delivery=rod": _WORLDS,
+    "transport.delivery=rudi": _WORLDS,
+    "transport.delivery=uud": _WORLDS,
     "transport.pcm": _BROUGHT,
     "transport.pcm.file": _BROUGHT,
     "transport.pcm.ask_every": _BROUGHT,
