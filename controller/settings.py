@@ -143,6 +143,7 @@ class Settings:
     segments: bool = False  # whether switches have micro-segments of their own,
     steering: tuple[Steering, ...] = ()  # and what is sent by them
     hosts_steer: bool = False  # themselves, too
+    has_short_addresses: bool = False  # whether hosts have SUNH in place of IP
     tick_ns: float = 1.0  # how long the target's tick lasts, in fabric time
     control_queue: int = 7  # that pause frames leave by; 0 for BMv2, whose clones have no other
 

@@ -102,7 +102,15 @@ _PORT_MASK = 0x1FF
 MOST_CONTROLLED = 252  # ports of a switch that has a control plane of its own
 CONTROL_PORTS = 256  # behind them: a front port's number and this is its control port's
 ROUTING = (  # the tables that routes are in, with all they lead to
-    *("ipv4_routes", "ipv6_routes", "vtep_routes", "neighbours", "groups", "group_slots"),
+    *(
+        "ipv4_routes",
+        "ipv6_routes",
+        "sunh_routes",
+        "vtep_routes",
+        "neighbours",
+        "groups",
+        "group_slots",
+    ),
     *("tenant_routes", "tenant_macs", "vteps", "floods"),
     *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
 )
@@ -324,6 +332,8 @@ def routing(
             yield _route(route, groups)
             if site.far_leaves and route.prefix in site.far_leaves:
                 yield _underlay(route, groups)
+            if site.settings.has_short_addresses:
+                yield _short_route(route, groups)
     for route in sid_routes:
         yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
     for prefix, policy in steered.items():
@@ -413,6 +423,18 @@ def _underlay(route: Route, groups: Groups) -> TableEntry:
         )
     group = groups[route.next_hops]
     return entry("vtep_routes", match, "underlay_group", group=group, leaf=route.leaf)
+
+
+def _short_route(route: Route, groups: Groups) -> TableEntry:
+    """The same way by the lower half of the address (sunh.p4)."""
+    prefix = route.prefix
+    short = int(prefix.network_address) & 0xFFFF, max(0, prefix.prefixlen - 16)
+    match: dict[str, Match] = {"hdr.sunh.dst_addr": short}
+    if len(route.next_hops) == 1:
+        (hop,) = route.next_hops
+        return entry("sunh_routes", match, "sunh_port", port=hop.port, next_mac=mac_bits(hop.mac))
+    group = groups[route.next_hops]
+    return entry("sunh_routes", match, "sunh_group", group=group, leaf=route.leaf)
 
 
 def _punts(site: SwitchSite) -> Iterator[Entity]:
@@ -1207,6 +1229,9 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
             number=tenants.get(host.name, NOBODY),
             **({"sid_block": sid_block} if ip == 6 else {}),
         )
+        if site.settings.has_short_addresses:
+            short = int(site.fabric.address(host, site.switch)) & 0xFFFF
+            yield entry("sunh_hosts", match, "from_address", address=short)
     if site.host_ports:
         for name, tenant in tenants.items():
             for address in site.fabric.addresses(site.fabric.node(name)):

@@ -2,7 +2,7 @@
 //
 // A tag's PCP counts where `pcp_priorities` knows it, which is how tags are trusted; else the DSCP.
 //
-// Reads:  hdr.vlan.pcp, the IP header.
+// Reads:  hdr.vlan.pcp, the IP header, or hdr.sunh.
 // Writes: meta.dscp, meta.priority, standard_metadata.priority (the traffic manager's queue).
 
 #ifndef CLASSIFY_P4
@@ -38,6 +38,9 @@ control classify(in headers_t hdr, inout metadata_t meta,
         }
         if (hdr.carrier.isValid()) {
             meta.dscp = hdr.carrier.dscp;
+        }
+        if (hdr.sunh.isValid()) {
+            meta.dscp = hdr.sunh.dscp;
         }
         bool told = false;
         if (hdr.vlan.isValid()) {

@@ -13,6 +13,7 @@
 #include "permit.p4"
 #include "lose.p4"
 #include "route.p4"
+#include "sunh.p4"
 #include "punt.p4"
 #include "usid.p4"
 #include "vxlan.p4"
@@ -50,6 +51,7 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
     usid_arrive() usids;
     notify_turn() notifications;
     route() routing;
+    sunh() short_addresses;
     punt() control_path;
     usid_depart() steering;
     vxlan_take() tunnel_end;
@@ -109,7 +111,8 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
             }
             if (standard_metadata.parser_error != error.NoError) {
                 meta.drop_reason = drop_reason_t.MALFORMED;
-            } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
+            } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid() &&
+                       !hdr.sunh.isValid()) {
                 if (meta.drop_reason == drop_reason_t.NONE) {
                     meta.drop_reason = drop_reason_t.NOT_IP;
                 }
@@ -123,7 +126,7 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 if (is_new) {
                     arrival_losses.apply(meta, standard_metadata);
                 }
-                if (!hdr.bth.isValid()) {
+                if (!hdr.bth.isValid() && !hdr.sunh.isValid()) {
                     permissions.apply(hdr, meta, standard_metadata);
                 }
             }
@@ -147,7 +150,9 @@ control fabric_ingress(inout headers_t hdr, inout metadata_t meta,
                 }
                 if (!meta.in_tree)
 #endif
-                if (!meta.tenancy) {
+                if (hdr.sunh.isValid()) {
+                    short_addresses.apply(hdr, meta, standard_metadata);
+                } else if (!meta.tenancy) {
                     routing.apply(hdr, meta);
                 }
                 if (meta.steering != 0) {

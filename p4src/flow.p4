@@ -1,6 +1,6 @@
 // Flow: a number by which all packets of a flow are told from those of others.
 //
-// Reads:  the IP header that hosts wrote, meta.src_port, meta.dst_port.
+// Reads:  the IP header or hdr.sunh that hosts wrote, meta.src_port, meta.dst_port.
 // Writes: nothing but what it is asked for.
 
 #ifndef FLOW_P4
@@ -23,9 +23,17 @@ control flow_hash(in headers_t hdr, in metadata_t meta, out bit<32> flow) {
              33w0x100000000);
     }
 
+    action hash_sunh() {
+        hash(flow, HashAlgorithm.crc32, 32w0,
+             { hdr.sunh.src_addr, hdr.sunh.dst_addr, 4w0 ++ hdr.sunh.flow_label },
+             33w0x100000000);
+    }
+
     apply {
         if (hdr.ipv4.isValid()) {
             hash_ipv4();
+        } else if (hdr.sunh.isValid()) {
+            hash_sunh();
         } else {
             hash_ipv6();
         }

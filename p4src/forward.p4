@@ -3,7 +3,7 @@
 // What a tenant's hosts say to each other by their MACs (vxlan.p4) passes as it is.
 //
 // Reads:  meta.out_port, meta.next_mac, meta.group, meta.is_bridged, port_down.
-// Writes: the MAC addresses, meta.next_mac, the TTL or hop limit of the IP header,
+// Writes: the MAC addresses, meta.next_mac, the TTL or hop limit of the IP header or hdr.sunh,
 //         standard_metadata.egress_spec; meta.drop_reason when the TTL runs out here or the port is
 //         dead.
 
@@ -50,6 +50,8 @@ control forward(inout headers_t hdr, inout metadata_t meta,
             ttl = hdr.carrier.hop_limit;
         } else if (hdr.ipv6.isValid()) {
             ttl = hdr.ipv6.hop_limit;
+        } else if (hdr.sunh.isValid()) {
+            ttl = (bit<8>)hdr.sunh.hop_limit;
         }
         if (ttl <= 1) {
             meta.drop_reason = drop_reason_t.TTL_EXPIRED;
@@ -58,8 +60,10 @@ control forward(inout headers_t hdr, inout metadata_t meta,
                 hdr.carrier.hop_limit = ttl - 1;
             } else if (hdr.ipv4.isValid()) {
                 hdr.ipv4.ttl = ttl - 1;
-            } else {
+            } else if (hdr.ipv6.isValid()) {
                 hdr.ipv6.hop_limit = ttl - 1;
+            } else {
+                hdr.sunh.hop_limit = (bit<4>)(ttl - 1);
             }
             // The frame was sent to this switch's own address, so that is where it now comes from.
             hdr.ethernet.src_addr = hdr.ethernet.dst_addr;

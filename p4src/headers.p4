@@ -105,6 +105,17 @@ header ipv6_t {
     ipv6_addr_t dst_addr;
 }
 
+// In place of IP (sunh.p4), after draft-herbert-sunh.
+header sunh_t {
+    bit<6>  dscp;
+    bit<2>  ecn;
+    bit<8>  next_header;
+    bit<4>  hop_limit;
+    bit<12> flow_label;
+    bit<16> src_addr;
+    bit<16> dst_addr;
+}
+
 // A segment routing header, and the segments behind it, the last to come first.
 header srh_t {
     bit<8>  next_header;
@@ -388,7 +399,8 @@ struct headers_t {
     srh_t         srh;
     segment_t[3]  segments;
     ipv4_t        ipv4;                // or
-    ipv6_t        ipv6;
+    ipv6_t        ipv6;                // or
+    sunh_t        sunh;
     udp_t         udp;
     int_head_t    int_head;
     int_node_t    int_node;

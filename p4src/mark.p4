@@ -7,9 +7,9 @@
 // in the buffer until now, but takes no time of the link.
 //
 // Reads:  the port, meta.priority, meta.out_used (the queue, this packet included), ECN in the IP
-//         header.
-// Writes: ECN in the IP header, in hdr.outer_ipv4 of a tunnel too; the counter of marked packets;
-//         meta.drop_reason; what notify.p4 writes, to which a mark that is due goes first.
+//         header or hdr.sunh.
+// Writes: ECN in the IP header or hdr.sunh, in hdr.outer_ipv4 of a tunnel too; the counter of marked
+//         packets; meta.drop_reason; what notify.p4 writes, to which a mark that is due goes first.
 
 #ifndef MARK_P4
 #define MARK_P4
@@ -60,6 +60,9 @@ control mark(inout headers_t hdr, inout metadata_t meta,
         if (hdr.carrier.isValid()) {
             ecn = hdr.carrier.ecn;
         }
+        if (hdr.sunh.isValid()) {
+            ecn = hdr.sunh.ecn;
+        }
         if (ecn != ECN_CONGESTED && ecn_profiles.apply().hit && meta.out_used > kmin &&
                 (ecn != ECN_NOT_CAPABLE || drops)) {
             chance_t chance = meta.out_used >= kmax ? 0xFFFFFFFF
@@ -76,6 +79,8 @@ control mark(inout headers_t hdr, inout metadata_t meta,
                         hdr.carrier.ecn = ECN_CONGESTED;
                     } else if (hdr.ipv6.isValid()) {
                         hdr.ipv6.ecn = ECN_CONGESTED;
+                    } else if (hdr.sunh.isValid()) {
+                        hdr.sunh.ecn = ECN_CONGESTED;
                     } else {
                         hdr.ipv4.ecn = ECN_CONGESTED;
                     }

@@ -1,6 +1,7 @@
 // Parse: Ethernet, one 802.1Q tag, one of CSIG, IPv4 without options or IPv6 without extension
 // headers (but for hop-by-hop options of multicast, and IOAM's), perhaps in a carrier of
-// micro-segments, UDP, telemetry. What else follows travels as payload.
+// micro-segments, UDP, telemetry; or SUNH in place of all behind Ethernet. What else follows travels
+// as payload.
 //
 // Reads:  the frame, and the packet's kind: whether the switch made it itself. The checks of what
 //         is deparsed look at hdr.int_*, hdr.ioam*, hdr.notice and hdr.report*.
@@ -53,10 +54,16 @@ parser fabric_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_VLAN: parse_vlan;
             ETHERTYPE_CSIG: parse_csig;
             ETHERTYPE_CSIG_WIDE: parse_csig_wide;
+            ETHERTYPE_SUNH: parse_sunh;
             ETHERTYPE_NOTICE: parse_notice;
             ETHERTYPE_MAC_CONTROL: parse_mac_control;
             default: accept;
         }
+    }
+
+    state parse_sunh {
+        packet.extract(hdr.sunh);
+        transition accept;
     }
 
     // From outside it is nothing that is known.
@@ -398,6 +405,7 @@ control fabric_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.segments);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);
+        packet.emit(hdr.sunh);
         packet.emit(hdr.udp);
         packet.emit(hdr.int_head);
         packet.emit(hdr.int_node);

@@ -24,6 +24,7 @@ const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 const bit<16> ETHERTYPE_CONGA       = 0x88B5;    // for local experiments
 const bit<16> ETHERTYPE_CSIG        = 0x9900;    // none is assigned: docs/csig.md
 const bit<16> ETHERTYPE_CSIG_WIDE   = 0x9901;
+const bit<16> ETHERTYPE_SUNH        = 0x885B;    // none is assigned: docs/scale-up.md
 const bit<16> ETHERTYPE_NOTICE      = 0x88B6;    // for local experiments; never leaves a switch
 const bit<16> OPCODE_PFC            = 0x0101;
 const bit<16> OPCODE_EXTENSION      = 0xFFFE;    // of MAC control: what an OUI's owner defines
@@ -101,7 +102,7 @@ enum bit<8> drop_reason_t {
     NONE          = 0,
     MALFORMED     = 1,    // too short for its headers, of another IP version than it says, or with
                           // options or extension headers, but for multicast's hop by hop
-    NOT_IP        = 2,    // neither IPv4 nor IPv6
+    NOT_IP        = 2,    // neither IPv4 nor IPv6, nor SUNH
     BAD_CHECKSUM  = 3,    // of the IPv4 header
     TTL_EXPIRED   = 4,
     NO_ROUTE      = 5,

@@ -153,7 +153,7 @@ def _declared(text: str) -> Iterator[Parameter]:
 
 
 def _registered() -> Iterator[Control]:
-    yield Control(NONE, frozenset(("roce", "uet", "mrc")), "NOTHING", "nothing")
+    yield Control(NONE, frozenset(("roce", "uet", "mrc", "sue")), "NOTHING", "nothing")
     text = (FOLDER / "registry.h").read_text()
     for line in text.split(_REGISTRATION)[1:]:
         name, users, hears, about = _arguments(line.partition(")\n")[0])

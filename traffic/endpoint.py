@@ -92,7 +92,17 @@ __all__ = [
 CORE = Path(__file__).parent / "core"
 _MODULES = (
     *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "inc", "inc_numbers"),
-    *("mrc_frame", "plan", "qp", "requester", "responder", "rx_buffer", "scheduler", "script"),
+    *(
+        "mrc_frame",
+        "plan",
+        "qp",
+        "requester",
+        "responder",
+        "rx_buffer",
+        "scheduler",
+        "script",
+        "sue",
+    ),
     *("uet_answer", "uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = (*(CORE / f"{name}.c" for name in _MODULES), *sorted(FOLDER.glob("*.c")))
@@ -153,16 +163,17 @@ class Recovery(StrEnum):
 
 
 class TransportKind(StrEnum):
-    """What carries messages: RoCEv2, Ultra Ethernet Transport, or MRC."""
+    """What carries messages: RoCEv2, Ultra Ethernet Transport, MRC, or scale-up Ethernet."""
 
     ROCE = "roce"
     UET = "uet"
     MRC = "mrc"
+    SUE = "sue"
 
     @property
     def sprays(self) -> bool:
         """Whether every packet takes a way of its own and is answered by itself."""
-        return self is not TransportKind.ROCE
+        return self in (TransportKind.UET, TransportKind.MRC)
 
 
 class Delivery(StrEnum):

@@ -46,6 +46,8 @@ from traffic.layers import (
     Report,
     ReportGroup,
 )
+from traffic.sue import COMMAND_BYTES
+from traffic.sue_layers import SueCommand, SuePdu, SueRh, Sunh, r_crc
 from traffic.uet_layers import UetPds, UetSes
 
 _PAUSE_ADDRESS = "01:80:c2:00:00:01"
@@ -114,6 +116,7 @@ def _report() -> Packet:
 
 
 _ETHERNET = 14  # bytes of a header
+_LEAST = 60  # of a frame
 
 
 _MRC_SENT_AGAIN = 0x20  # of what scapy calls reserved
@@ -160,6 +163,18 @@ def _uet_write() -> Packet:
 
 def _uet_answer(**fields: int) -> Packet:
     return _uet(DSCP_CONTROL, UetPds(spdcid=0x101, dpdcid=0x100, **fields))
+
+
+def _sue(pdu: Packet, dscp: int = DSCP_ROCE, **fields: int) -> Packet:
+    """A frame of scale-up Ethernet, closed by its R-CRC."""
+    rh = SueRh(xpuid=0x101, apsn=6, **fields)
+    frame = bytes(_ethernet() / Sunh(tc=dscp << 2, label=0x123, src=0x101, dst=0x201) / rh / pdu)
+    return Ether((frame + r_crc(frame)).ljust(_LEAST, b"\0"))
+
+
+def _sue_stores() -> Packet:
+    two = [SueCommand(flags=1, length=8, key=0x2A), SueCommand(flags=1, length=8, key=0x2B)]
+    return _sue(SuePdu(size=2 * COMMAND_BYTES + len(_DATA), commands=two) / Raw(_DATA), npsn=7)
 
 
 KINDS = {
@@ -240,6 +255,15 @@ KINDS = {
             PETH(type=11, next=6, probe_id=0x124, spdcid=0x100, dpdcid=0x101),
             dqpn=_MRC_PROBED,
         ),
+    ),
+    "sue-stores": Kind("scale-up Ethernet: two stores that waited together", _sue_stores),
+    "sue-ack": Kind(
+        "scale-up Ethernet: all up to a number has come",
+        lambda: _sue(SuePdu(), DSCP_CONTROL, npsn=1),
+    ),
+    "sue-nack": Kind(
+        "scale-up Ethernet: what follows that number is missing",
+        lambda: _sue(SuePdu(), DSCP_CONTROL, npsn=1, op=1),
     ),
     "report": Kind("a telemetry report of one packet", _report),
 }

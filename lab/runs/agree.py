@@ -172,6 +172,10 @@ _ADAPTERS_STEER = (
     *("link.ip=6", "segments={enabled: true, hosts: true}", "transport.kind=mrc"),
     "faults=[{at_ns: 100us, action: drain, link: leaf1-spine1}]",
 )
+_SCALE_UP_CLOS = (
+    "topology={kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4}",
+    *("traffic.tokens=16", "link.llr=go-back-n", "loss={rate: 0.002, links: [leaf1-spine1]}"),
+)
 CASES = (
     Trial("incast, PFC", "incast"),
     Trial("incast over IPv6", "incast", ("link.ip=6",)),
@@ -245,6 +249,8 @@ CASES = (
     Trial("planes, eight ports", "planes", _EIGHT_PORTS),
     Trial("micro-segments", "usid-steering", ("link.ip=6",)),
     Trial("all-reduce by MRC", "allreduce-ring", _BY_MRC),
+    Trial("scale-up", "scale-up", ("traffic.tokens=16",)),
+    Trial("scale-up, two leaves, retry", "scale-up", _SCALE_UP_CLOS),
 )
 
 

@@ -96,6 +96,7 @@ class Drawn:
             *(["IPv6"] if link.get("ip") == 6 else []),
             *(["UET"] if transport.get("kind") == "uet" else []),
             *(["MRC"] if transport.get("kind") == "mrc" else []),
+            *(["scale-up"] if transport.get("kind") == "sue" else []),
             *(["trimming"] if self.changes.get("trim") else []),
             *(["uSID"] if self.changes.get("segments") else []),
             *([shape] if shape != "leaf-spine" else []),
@@ -156,6 +157,7 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
         "seed": seed,
     }  # fmt: skip
     changes |= _mechanism(rng, changes, leaves, spines, engine)
+    changes |= _scaled_up(seed, changes)
     fabric = Drawn(seed, changes, [], disk_is_full=False).scenario().fabric()
     links = [link.name for link in fabric.links if link.joins_switches]
     ends = [link.name for link in fabric.links if not link.joins_switches]
@@ -251,6 +253,23 @@ def _mechanism(
             policies.append({"at": f"leaf{at}", "to": f"leaf{to}", "via": via})
         found["segments"] = {"enabled": True, "policies": policies}
     return found | ({"link": link} if link else {})
+
+
+def _scaled_up(seed: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """Scale-up Ethernet now and then, where nothing else is that it has no word for."""
+    rng = random.Random(f"scale-up {seed}")  # noqa: S311
+    is_plain = changes["topology"]["kind"] == "leaf-spine" and "kind" not in changes["transport"]
+    others = changes.keys() & {"tenants", "control", "segments", "trim"}
+    link = changes.get("link", {})
+    if not is_plain or others or "ip" in link or rng.random() < 0.7:
+        return {}
+    kept = {key: changes["transport"][key] for key in ("rto_ns", "retry_limit")}
+    return {
+        "transport": kept | {"kind": "sue", "ack_every": rng.choice((1, 4, 16))},
+        "link": link | {"mtu": rng.choice((256, 1024, 3840))},
+        "lb": {"policy": rng.choice(("ecmp", "flowlet", "dlb"))},
+        "int": {"share": 0},
+    }
 
 
 def _sprayed(rng: random.Random, changes: dict[str, Any], *, is_mrc: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -50,6 +51,7 @@ from traffic.endpoint import (
 from traffic.frames import mac_bytes
 from traffic.jobs import Workload
 from traffic.patterns.flows import udp_source_port
+from traffic.sue import CHANNELS
 
 _KINDS = {
     "send": TransferKind.SEND, "receive": TransferKind.RECEIVE, "work": TransferKind.COMPUTE,
@@ -140,7 +142,11 @@ class Experiment:
         if in_network.groups:
             _check_in_network(scenario)
         settings = replace(settings, groups=in_network.groups)
-        return cls(scenario, slowed(fabric, settings, shares), settings, workload)
+        made = cls(scenario, slowed(fabric, settings, shares), settings, workload)
+        if scenario.transport.kind is TransportKind.SUE:
+            for rank in range(workload.schedule.ranks):
+                made._check_channels(rank)
+        return made
 
     @property
     def schedule(self) -> Schedule:
@@ -229,15 +235,22 @@ class Experiment:
 
     @cached_property
     def _pairs(self) -> _Pairs:
-        """A path has one of its own, unless that is more than there may be."""
-        paths = self._paths
-        most = self.scenario.transport.queue_pairs
+        """A path has one of its own, unless that is more than there may be.
+
+        Of scale-up Ethernet all paths of a class from one to another are one virtual channel.
+        """
+        paths, activities = self._paths, self.schedule.activities
+        is_sue = self.scenario.transport.kind is TransportKind.SUE
+        most = 1 if is_sue else self.scenario.transport.queue_pairs
         path: Sequence[int] = range(len(paths))
         of_path: Sequence[int] = path
         if most is not None:
             beside: dict[tuple[int, int, int], list[int]] = {}
-            for number, key in enumerate(zip(paths.src, paths.dst, paths.activity, strict=True)):
-                beside.setdefault(key, []).append(number)
+            for number, (src, dst, which) in enumerate(
+                zip(paths.src, paths.dst, paths.activity, strict=True)
+            ):
+                of = activities[which].priority if is_sue else which
+                beside.setdefault((src, dst, of), []).append(number)
             turns: dict[int, int] = {}  # by the first path of each
             of_path = array("i", path)
             for group in beside.values():
@@ -311,6 +324,21 @@ class Experiment:
 
         return config
 
+    def _check_channels(self, rank: int) -> None:
+        """Between two XPUs there are few."""
+        pairs, paths = self._pairs, self._paths
+        ends = (
+            (paths.src[each], paths.dst[each])
+            for each in map(pairs.path.__getitem__, pairs.of_rank[rank])
+        )
+        peers = Counter(dst if src == rank else src for src, dst in ends)
+        if any(count > CHANNELS for count in peers.values()):
+            raise ScenarioError(
+                f"scenario '{self.scenario.name}': traffic is of too many classes: two XPUs have "
+                f"{CHANNELS} virtual channels between them, and a class takes one each way",
+                f"Let it be of {CHANNELS // 2} classes (priority), or take another transport.kind.",
+            )
+
     def plan_lines(self, rank: int, config: EndpointConfig) -> Iterator[str]:
         """The same in the endpoint's words."""
         parts = list(local_part(self.schedule, rank))
@@ -369,7 +397,8 @@ class Experiment:
         """
         pairs, paths, fabric = self._pairs, self._paths, self.fabric
         rates = self.port_rates(fabric.hosts[rank])
-        is_roce = self.scenario.transport.kind is TransportKind.ROCE
+        kind_of = self.scenario.transport.kind
+        is_roce, paces = not kind_of.sprays, kind_of is TransportKind.ROCE
         ways_to = cache(lambda peer: self._joined(rank, peer))
         wording = cache(self._wording)
         for place, turn in enumerate(pairs.of_rank[rank]):
@@ -390,7 +419,7 @@ class Experiment:
             activity = paths.activity[path]
             sharers = self._sharers(activity, paths.src[path], paths.dst[path])
             rate = rates.get(used, 0)
-            if is_roce and sharers > 1:
+            if paces and sharers > 1:
                 link = fabric.link_at(fabric.hosts[rank], used)
                 rate = self.cable(link).rate_bps // sharers
             kind = wording(activity, used, rate, rtt_ns)
@@ -410,7 +439,7 @@ class Experiment:
     def plane_of(self, number: int) -> int | None:
         """The only plane that a transfer goes by; none if that may be any."""
         fabric, schedule = self.fabric, self.schedule
-        if fabric.has_pairs or self.scenario.transport.kind is not TransportKind.ROCE:
+        if fabric.has_pairs or self.scenario.transport.kind.sprays:
             return None
         src, dst = schedule.src[number], schedule.dst[number]
         source_port = self._pairs.source_port[self._pairs.of_path[self._paths.of[number]]]
@@ -509,6 +538,7 @@ def _check_in_network(scenario: Scenario) -> None:
         "link.cbfc: what ends in a sum would give no credit back": scenario.link.cbfc,
         "overlay.kind: switches do not see into tunnels": scenario.overlay.kind == "vxlan",
         "transport.endpoint: the scapy endpoint has none": scenario.transport.endpoint == "scapy",
+        "transport.kind: scale-up Ethernet has none": scenario.transport.kind is TransportKind.SUE,
     }  # fmt: skip
     for what, is_asked in vain.items():
         if is_asked:

@@ -291,6 +291,14 @@ WORDS = (
         "closlab frames",
     ),
     Word(
+        "scale-up",
+        "SUE, SUNH, ESUN",
+        "A network of one hop between the accelerators of a rack or a few, which store into each "
+        "other's memory a few hundred bytes at a time: short headers, credits, many stores in "
+        "a frame.",
+        "closlab run scale-up --engine sim",
+    ),
+    Word(
         "spraying",
         "packet spraying",
         "Each packet of a flow takes the next path or one by lot.",

@@ -32,7 +32,7 @@ from params.csig import Csig
 from params.energy import EnergyModel
 from params.inc import Inc
 from params.link import LinkLevel, Replay
-from params.load_balancing import LoadBalancing, Policy
+from params.load_balancing import LoadBalancing, Moves, Policy
 from params.marking import Ecn
 from params.pfc import Pfc
 from params.rates import LinkGbps
@@ -44,7 +44,8 @@ from params.trim import Trim
 from params.units import DurationNs
 from topologies import Fabric, IpVersion, Link, Node
 from traffic.collectives import Site, Spec, complaint
-from traffic.endpoint import Entropy
+from traffic.endpoint import Entropy, TransportKind
+from traffic.sue import STORE_BYTES, WINDOW_MOST
 
 _MOST_TOLD = 16  # of what is wrong with a scenario
 ALL_LINKS = "all"  # in place of links' names
@@ -376,6 +377,8 @@ class Scenario(Section):
             raise ValueError("control.kind: what BGP says has no credits; leave out link.cbfc")
         if self.overlay.kind == "vxlan":
             self._check_vxlan()
+        if self.transport.kind is TransportKind.SUE:
+            self._check_sue(ports)
         self._check_outside(ports)
         if self.control.kind != "bgp" and any(f.action == "restart-bgp" for f in self.faults):
             raise ValueError(
@@ -438,6 +441,29 @@ class Scenario(Section):
         for is_refused, why in refused:
             if is_refused:
                 raise ValueError(f"overlay.kind vxlan: {why}")
+
+    def _check_sue(self, ports: int) -> None:
+        """What of the rest looks at IP alone, or is none of scale-up Ethernet's."""
+        refused = (
+            (self.link.ip != 4, "its header is IPv4's, compressed: leave link.ip 4"),
+            (ports > 1, "an XPU has one port here: choose a topology whose hosts have one"),
+            (bool(self.tenants), "tenants are told apart by IP: leave out tenants"),
+            (bool(self.access), "the access list looks at IP: leave out access"),
+            (self.segments.enabled, "segments steer IP: leave them out"),
+            (self.trim.enabled, "switches trim IP: set trim.enabled=false"),
+            (bool(self.telemetry.share), "telemetry stands behind UDP: leave out int.share"),
+            (self.lb.policy is Policy.CONGA, "lb.policy conga stands before IP: take another"),
+            (self.lb.policy.moves is Moves.PACKETS, "it takes PDUs in order only, which lb.policy "
+             f"{self.lb.policy} scatters: take ecmp"),
+            (self.transport.endpoint == "scapy", "the scapy endpoint knows none: take core"),
+            (self.control.kind == "bgp", "BGP tells no short addresses: leave out control.kind"),
+            (bool(self.topology.outside), "routers know none: leave out topology.outside"),
+            (self.link.mtu < STORE_BYTES, f"a store has {STORE_BYTES} bytes: raise link.mtu"),
+            (self.transport.window > WINDOW_MOST, f"set transport.window to {WINDOW_MOST} at most"),
+        )  # fmt: skip
+        for is_refused, why in refused:
+            if is_refused:
+                raise ValueError(f"transport.kind sue: {why}")
 
     def _check_ports(self, ports: int) -> None:
         """What adapters with several ports cannot do."""

@@ -28,11 +28,12 @@ from params.classes import CONTROL_PRIORITY, ClassSet
 from params.link import Replay
 from params.load_balancing import Moves
 from params.rates import bps
-from topologies import Fabric, Link, NodeKind
+from topologies import Fabric, Link, Node, NodeKind
 from topologies.fabric import MAX_PORT, Speed
 from traffic.congestion import Value
 from traffic.endpoint import EndpointConfig, TransportKind
 from traffic.frames import IP_BYTES
+from traffic.sue import STORE_BYTES, sue_headers_bytes
 
 REPORT_PORT = MAX_PORT + 1  # by which telemetry reports leave
 _ROCE_BYTES = 14 + 8 + 12 + 4  # of a data packet, IP aside: Ethernet to BTH, and the ICRC
@@ -94,9 +95,26 @@ def controller_settings(scenario: Scenario, fabric: Fabric, tick_ns: float = 1.0
         segments=scenario.segments.enabled,
         steering=_steering(scenario, fabric),
         hosts_steer=scenario.segments.hosts,
+        has_short_addresses=_has_short_addresses(scenario, fabric),
         tick_ns=tick_ns,
         one_way=_one_way(scenario, fabric),
     )
+
+
+def _has_short_addresses(scenario: Scenario, fabric: Fabric) -> bool:
+    """Whether hosts have SUNH in place of IP, by the lower halves of their addresses."""
+    if scenario.transport.kind is not TransportKind.SUE:
+        return False
+    by_short: dict[int, Node] = {}
+    for host in fabric.hosts:
+        other = by_short.setdefault(int(fabric.address(host)) & 0xFFFF, host)
+        if other != host:
+            raise SettingsError(
+                f"transport.kind sue: {other} and {host} have the same lower half of their "
+                f"addresses ({fabric.address(host)}); a domain has fewer than 256 leaves, and no "
+                "addresses of others"
+            )
+    return True
 
 
 def _one_way(scenario: Scenario, fabric: Fabric) -> dict[str, float]:
@@ -203,12 +221,16 @@ def _check_classes(scenario: Scenario) -> None:
 
 
 def data_headers_bytes(scenario: Scenario) -> int:
-    """What every data packet of RoCEv2 has besides its payload."""
+    """What every data packet of RoCEv2 has besides its payload; of SUE a full one."""
+    if scenario.transport.kind is TransportKind.SUE:
+        return sue_headers_bytes(scenario.link.mtu // STORE_BYTES)
     return IP_BYTES[scenario.link.ip] + _ROCE_BYTES + _csig_bytes(scenario)
 
 
 def _most_headers_bytes(scenario: Scenario, telemetry: HopTelemetry) -> int:
     """What a frame can have besides its payload, whatever is switched on."""
+    if scenario.transport.kind is TransportKind.SUE:
+        return data_headers_bytes(scenario) + _CONGA_BYTES
     packet = {
         TransportKind.ROCE: _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
         TransportKind.MRC: _ROCE_BYTES + _METH_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
@@ -283,10 +305,13 @@ def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, A
     }
 
 
-def _uet(scenario: Scenario, hops: int) -> dict[str, Any]:
-    """What only UET has to be told."""
+def _by_transport(scenario: Scenario, hops: int) -> dict[str, Any]:
+    """What RoCEv2 need not be told."""
+    kind = scenario.transport.kind
+    if not kind.sprays:
+        return {} if kind is TransportKind.ROCE else {"transport": kind}
     return {
-        "transport": scenario.transport.kind,
+        "transport": kind,
         "delivery": scenario.transport.delivery,
         "entropy": scenario.transport.entropy,
         "entropies": scenario.transport.entropies,
@@ -362,7 +387,7 @@ def endpoint_config(
         retry_limit=transport.retry_limit,
         acks=transport.acks or ("lossless" if is_uet else "data"),
         lossless=lossless_classes(scenario).mask if is_uet else None,
-        **(_uet(scenario, hops) if is_uet else {}),
+        **_by_transport(scenario, hops),
         cc=_control_values(transport),
         csig=0 if host in scenario.csig.unaware else _csig_bytes(scenario) or None,
         base_rtt=round_trip_ns,

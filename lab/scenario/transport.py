@@ -39,7 +39,9 @@ class TransportSettings(Section):
     kind: TransportKind = TransportKind.ROCE
     """RoCEv2 (roce), or Ultra Ethernet Transport (uet): every packet takes a way of its own, says
     where its bytes belong and is answered; what is lost, and only that, goes again. MRC (mrc) does
-    the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise."""
+    the same in RoCEv2's headers, and keeps states of ways (entropy: mrc) unless told otherwise.
+    Scale-up Ethernet (sue): stores of 256 bytes, packed by destination, in order, behind headers of
+    38 bytes and 12 a store; link.mtu is what a packet stores at most."""
     delivery: Delivery = Delivery.RUD
     """What UET promises: all, in any order (rud); all in order, by one way, from a loss on again
     (rod); all, to a receiver that keeps nothing and may see packets twice (rudi); nothing (uud)."""

@@ -16,6 +16,7 @@ from lab.engines.mininet.tap import NOT_ROOT, conga_hint
 from lab.machine.paths import CONGA_DISSECTOR
 from tests.lab.simulated import simulate
 from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga, Csig, CsigWide
+from traffic.sue_layers import SuePdu, SueRh, Sunh
 from traffic.uet_layers import UetPds, UetSes
 
 
@@ -120,6 +121,37 @@ def test_tshark_reads_traces_with_nothing_of_ours(tmp_path: Path) -> None:
         assert row[8] and row[9] == "fcbb:bb00:1001::"
     whole = [*dissected(capture, CONGA_DISSECTOR, ["_ws.expert.message", "_ws.malformed"])]
     assert not any("nvalid" in word or "ismatch" in word for row in whole for word in row)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_and_scapy_read_the_same_of_scale_up_ethernet(tmp_path: Path) -> None:
+    """Stores, answers and refusals."""
+    simulate(
+        "scale-up",
+        *("link.cbfc=false", "loss.rate=0.02", "transport.rto_ns=50us", "traffic.tokens=8"),
+        "measures.pcap=[h1-leaf1]",
+        out=tmp_path,
+    )
+    names = ("sunh.src", "sunh.dst", "sunh.hlim", "sue.op", "sue.npsn", "sue.vc", "sue.apsn")
+    fields = [*names, "sue.commands", "sue.length", "sue.key", "sue.offset"]
+    stores, refusals = 0, 0
+    for name in ("h1-leaf1.pcap", "leaf1-h1.pcap"):
+        capture = str(tmp_path / "pcaps" / name)
+        rows = dissected(capture, CONGA_DISSECTOR.with_name("sue.lua"), fields)
+        frames = rdpcap(capture)
+        assert len(rows) == len(frames) > 100
+        for row, frame in zip(rows, frames, strict=True):
+            network, rh, pdu = frame[Sunh], frame[SueRh], frame[SuePdu]
+            told = [_number(word) for word in row[: len(names) + 1]]
+            wanted = [network.src, network.dst, network.hlim, rh.op, rh.npsn, rh.vc, rh.apsn]
+            assert told == [*wanted, pdu.count]
+            for at, key in enumerate(("length", "key", "offset"), len(names) + 1):
+                words = [int(word, 0) for word in row[at].split(",") if word]
+                assert words == [getattr(command, key) for command in pdu.commands]
+            stores += pdu.count
+            refusals += rh.op
+    assert stores > 1000
+    assert refusals > 0
 
 
 UET_FIELDS = ("type", "psn", "cack_psn", "ack_sack_bitmap", "nack_code", "nack_psn", "spdcid")

@@ -317,6 +317,12 @@ def check_in_network_allreduce(result: Result) -> None:
     assert result.inc.wrong_results == result.inc.without_result == 0
 
 
+def check_scale_up(result: Result) -> None:
+    lossless(result)
+    assert result.roce.retransmitted_packets == result.roce.out_of_order_packets == 0
+    assert result.credits is not None and result.credits.waits == 0
+
+
 def check_own_algorithm(result: Result) -> None:
     assert result.trim is not None and result.trim.cut_packets == result.roce.naks > 0
 
@@ -338,6 +344,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "path-trace": check_path_trace,
     "in-network-allreduce": check_in_network_allreduce,
     "joules": check_joules,
+    "scale-up": check_scale_up,
     "own-algorithm": check_own_algorithm,
     "two-fabrics": check_two_fabrics,
     "dual-tor": check_dual_tor,

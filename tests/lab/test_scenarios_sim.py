@@ -1,8 +1,10 @@
 """What each scenario says of itself, asserted of its run in the simulator."""
 
 import csv
+import math
 import time
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from statistics import median
 
@@ -534,6 +536,34 @@ def test_in_network_allreduce(run: RunScenario) -> None:
     assert here.drops.total == here.inc.wrong_results == lossy.inc.wrong_results == 0
     assert here.inc.parts == 8 * 1954 and lossy.inc.parts_again > 0
     assert jct(lossy) < 1.5 * jct(here)
+
+
+def _sue_wire(size: int, messages: int = 1, mtu: int = 3840) -> int:
+    """What the wire takes of messages that wait together (docs/scale-up.md): each is stores of 256
+    bytes and 12 besides, and so many stores as fit have 38 bytes of headers and 24 around them."""
+    stores = messages * math.ceil(size / 256)
+    return messages * size + 12 * stores + math.ceil(stores / (mtu // 256)) * (38 + 24)
+
+
+def test_scale_up(run: RunScenario) -> None:
+    """It takes as long as its bytes take the wire, nothing is lost or stands still, small stores
+    go together, not one by one as RoCEv2's."""
+    found = run("scale-up").result
+    to_each = 32 * 8 // 16  # tokens
+    times_ns = [15 * _sue_wire(to_each * size) * 8 / 400 for size in (7392, 14336)]
+    assert jct(found) == pytest.approx(sum(times_ns) + 10_000, rel=0.05)
+    assert found.drops.total == found.pfc.xoff_frames == found.roce.retransmitted_packets == 0
+    flows = [f"{{src: h{a}, dst: h{b}, bytes: 256}}" for a, b in permutations(range(1, 5), 2)]
+    small = (
+        "topology.hosts_per_leaf=4",
+        f"traffic={{kind: flows, flows: [{', '.join(60 * flows)}]}}",
+    )
+    by_sue = run("scale-up", *small).result
+    by_roce = run("scale-up", *small, "transport.kind=roce").result
+    assert by_sue.roce.data_packets == 12 * 4 and by_roce.roce.data_packets == 12 * 60
+    wire = [3 * _sue_wire(256, 60), 3 * 60 * (256 + 14 + 20 + 8 + 12 + 16 + 4 + 4 + 24)]
+    ends_ns = [each.duration_ns for each in (by_sue, by_roce)]
+    assert ends_ns[0] / ends_ns[1] == pytest.approx(wire[0] / wire[1], rel=0.15)
 
 
 def test_degraded_path(run: RunScenario) -> None:

@@ -15,7 +15,7 @@ from traffic.layers import BTH
 from traffic.samples import KINDS, change, dissect, icrc_is_right, sample
 
 CUT = ("uet-cut", "mrc-cut")
-ROCE = [kind for kind in KINDS if kind not in ("pause", "report", *CUT)]
+ROCE = [kind for kind in KINDS if kind not in ("pause", "report", *CUT) and kind[:4] != "sue-"]
 
 
 def fields(frame: bytes, layer: str) -> dict[str, str]:

@@ -6,6 +6,8 @@
 #include "icrc.h"
 #include "transport.h"
 #include "mrc_wire.h"
+#include "sue.h"
+#include "sue_wire.h"
 #include "uet.h"
 
 void ep_config_default(struct ep_config *config, bps_t link_bps)
@@ -75,6 +77,10 @@ const char *ep_config_problem(const struct ep_config *config)
     if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
         config->entropies & (config->entropies - 1))
         return "entropies are a power of two, at most 256";
+    if (config->transport == EP_SUE && (config->ip != 4 || config->ports > 1 || config->mtu < SUE_STORE_MOST ||
+                                        config->window > SUE_WINDOW_MOST))
+        return "scale-up Ethernet compresses IPv4, by one port, stores 256 bytes at a time (the MTU), and "
+               "has at most 2^15 unanswered";
     if (config->entropies < config->ports)
         return "there are at least as many entropies as ports";
     if (!config->base_rtt)
@@ -98,6 +104,12 @@ static uint32_t bits_for(uint32_t window)
     return bits;
 }
 
+/* Whether every packet takes a way of its own. */
+static bool sprays(const struct ep_config *config)
+{
+    return config->transport == EP_UET || config->transport == EP_MRC;
+}
+
 struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, uint32_t qps)
 {
     if (ep_config_problem(config))
@@ -105,14 +117,14 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     struct ep *ep = calloc(1, sizeof *ep);
     if (!ep)
         return NULL;
-    bool is_uet = config->transport != EP_ROCE;
-    bool is_selective = !is_uet && config->recovery == EP_SELECTIVE;
+    bool is_uet = sprays(config), is_sue = config->transport == EP_SUE;
+    bool is_selective = config->transport == EP_ROCE && config->recovery == EP_SELECTIVE;
     size_t sets = is_uet ? 3 : is_selective ? 2 : 0;
     size_t words = (size_t)qps * sets * bits_for(config->window) / 64;
     ep->config = *config;
     if (!is_selective) /* UET's is of its own */
-        ep->config.recovery = is_uet ? EP_GO_BACK_N : config->recovery;
-    ep->transport = is_uet ? &UET : &ROCE;
+        ep->config.recovery = is_uet || is_sue ? EP_GO_BACK_N : config->recovery;
+    ep->transport = is_uet ? &UET : is_sue ? &SUE : &ROCE;
     ep->format = config->transport == EP_MRC ? &MRC_FORMAT : UET_FORMATS[config->delivery];
     ep->port = *port;
     ep->qp_room = qps;
@@ -144,6 +156,10 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
     ep->room = calloc(1, WIRE_IPV6 + config->mtu + 512);
     bool map = idmap_init(&ep->qp_by_number, qps);
+    if (is_sue) {
+        ep->sue = calloc(qps + 1, sizeof *ep->sue);
+        map = map && idmap_init(&ep->sue_by_peer, qps) && ep->sue;
+    }
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
     selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
                 (!has_planes || ep->planes);
@@ -171,6 +187,9 @@ void ep_free(struct ep *ep)
             free(ep->uet[i].lists);
         }
     }
+    for (uint32_t i = 0; ep->sue && i < ep->qp_count; i++)
+        free(ep->sue[i].starts);
+    free(ep->sue);
     inc_free(ep);
     rx_buffer_free(&ep->rx_buffer);
     for (struct common *next, *each = ep->commons; each; each = next) {
@@ -192,6 +211,7 @@ void ep_free(struct ep *ep)
     free(ep->bitmaps);
     free(ep->room);
     idmap_free(&ep->qp_by_number);
+    idmap_free(&ep->sue_by_peer);
     free(ep);
 }
 
@@ -209,7 +229,7 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     bool with_int = config->data_bytes == headers + WIRE_INT_SHIM + WIRE_INT_MD;
     if (ep->qp_count == ep->qp_room)
         return "there are more queue pairs than room was made for";
-    bool is_uet = ep->config.transport != EP_ROCE;
+    bool is_uet = sprays(&ep->config);
     if (is_uet && (config->number > UINT16_MAX || config->remote > UINT16_MAX))
         return "UET and MRC tell connections apart by 16 bits: there are too many of them";
     if (ep->config.transport == EP_MRC && config->number == MRC_PROBED)
@@ -339,6 +359,13 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
             qp->uet->planes = ep->planes + (size_t)index * config->planes_bytes;
             memcpy(qp->uet->planes, config->planes, config->planes_bytes);
         }
+    }
+    if (ep->sue) {
+        *problem = sue_prepare(ep, qp, index);
+        if (!*problem && !sending(ep, qp))
+            *problem = "memory is short";
+        if (*problem)
+            return NULL;
     }
     if (ep->uet) {
         uet_prepare(ep, qp, config->base_rtt ? config->base_rtt : ep->config.base_rtt);
@@ -519,6 +546,10 @@ static uint32_t tag_of(const uint8_t *frame, uint32_t stored)
 static void take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     uint16_t ours = ep->config.ip == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
+    if (ep->sue) {
+        sue_take(ep, frame, stored, now);
+        return;
+    }
     uint32_t tag = tag_of(frame, stored);
     frame += tag;
     stored -= tag;
@@ -547,6 +578,8 @@ static bool is_pausable(const struct ep *ep, const uint8_t *frame, uint32_t stor
     frame += tag;
     stored -= tag;
     uint16_t type = stored >= WIRE_IP_AT + 20 ? be16_load(frame + WIRE_TYPE_AT) : 0;
+    if (type == ETHERTYPE_SUNH)
+        return ep->config.pause_dscps >> (frame[WIRE_IP_AT] >> 2) & 1;
     if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
         return false;
     return ep->config.pause_dscps >> (ip_tos(frame + WIRE_IP_AT) >> 2) & 1;

@@ -67,7 +67,7 @@ enum ep_recovery {
 /* Whose class acknowledgements travel in; CNPs always have the control class. */
 enum ep_acks { EP_ACKS_DATA, EP_ACKS_CONTROL, EP_ACKS_LOSSLESS /* data, if of a lossless class */ };
 
-enum ep_transport { EP_ROCE, EP_UET, EP_MRC };
+enum ep_transport { EP_ROCE, EP_UET, EP_MRC, EP_SUE };
 
 enum ep_delivery { EP_RUD, EP_ROD, EP_RUDI, EP_UUD }; /* uet.h has what each is */
 

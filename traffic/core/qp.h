@@ -7,7 +7,7 @@
  *   halves.c     what queue pairs know while they send or receive: made and given back
  *   qp.c         what became of queue pairs
  *   frame.c      templates to frames
- *   transport.h  what a transport is; the above are RoCEv2's, uet.h begins another
+ *   transport.h  what a transport is; the above are RoCEv2's, uet.h and sue.h begin others
  *
  * Sequence numbers are 64 bits inside and never wrap; the low 24 are the PSN. They start one wrap
  * above zero so that an old PSN unwraps to a small number rather than to a negative one.
@@ -158,6 +158,7 @@ struct qp {
     union {
         struct selective *selective; /* RoCEv2; NULL in the ordered modes */
         struct uet *uet;             /* UET */
+        struct sue *sue;             /* scale-up Ethernet */
     };
 
     struct ep_message *head, *tail; /* the oldest unacknowledged, the newest if there is one */
@@ -237,6 +238,7 @@ struct ep {
     struct spares senders, receivers; /* halves of queue pairs */
     struct selective *selective; /* one per queue pair, or NULL */
     struct uet *uet;             /* the same */
+    struct sue *sue;             /* the same */
     struct entropy *entropies;   /* UET: one per queue pair and port */
     struct way *ways;            /* UET by MRC: one per queue pair and value; or NULL */
     struct ep_way_note *way_notes; /* of these, made when the first is */
@@ -244,6 +246,7 @@ struct ep {
     uint8_t *planes;             /* UET with several ports: by queue pair, ends at all but the first */
     uint32_t qp_count, qp_room;
     struct idmap qp_by_number;
+    struct idmap sue_by_peer;    /* scale-up Ethernet: by short address and virtual channel */
     uint64_t *bitmaps; /* two per queue pair when selective, three for UET */
     uint8_t *room;     /* memory for a frame, */
     uint8_t *frame;    /* where it is built in there, */
@@ -349,6 +352,10 @@ ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, 
                    ps_t ready, ns_t now);
 
 /* requester.c */
+/* Let time be out when this one is, from now on; progress begins with the first again. */
+void requester_await(const struct ep *ep, struct qp *qp, ns_t now, bool progress);
+/* Another time-out without progress: whether it was one too many. */
+bool requester_gives_up(const struct ep *ep, struct qp *qp);
 /* Put a message behind those posted before; let go of those that end at or before a number. */
 void requester_append(struct ep *ep, struct qp *qp, struct ep_message *message);
 void requester_complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now);

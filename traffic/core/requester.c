@@ -176,8 +176,7 @@ static void tell(const struct qp *qp, const struct packet *packet, uint64_t befo
     cc->ops->acked(cc, &ack);
 }
 
-/* Let time be out when this one is, from now on; progress begins with the first again. */
-static void start_timeout(const struct ep *ep, struct qp *qp, ns_t now, bool progress)
+void requester_await(const struct ep *ep, struct qp *qp, ns_t now, bool progress)
 {
     struct sending *out = qp->out;
     const struct ep_config *config = &ep->config;
@@ -190,8 +189,7 @@ static void start_timeout(const struct ep *ep, struct qp *qp, ns_t now, bool pro
         out->silent = out->retries = 0;
 }
 
-/* Another time-out without progress: whether it was one too many. */
-static bool gives_up(const struct ep *ep, struct qp *qp)
+bool requester_gives_up(const struct ep *ep, struct qp *qp)
 {
     struct sending *out = qp->out;
     const struct ep_config *config = &ep->config;
@@ -208,7 +206,7 @@ static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
     if (out->requested <= seq)
         out->requested = seq + 1;
     if (out->rto_at == NS_NEVER) {
-        start_timeout(ep, qp, now, true);
+        requester_await(ep, qp, now, true);
         schedule_rto(ep, qp);
     }
 }
@@ -414,7 +412,7 @@ static void acknowledge(struct ep *ep, struct qp *qp, uint64_t upto, ns_t now)
         out->next = qp->una;
     move_cursor(qp);
     out->acked = upto < out->next ? upto : out->next;
-    start_timeout(ep, qp, now, true);
+    requester_await(ep, qp, now, true);
     if (qp->una >= out->requested)
         out->rto_at = NS_NEVER;
     else
@@ -444,11 +442,11 @@ static void timeout(struct ep *ep, struct qp *qp, ns_t now)
         return;
     }
     ep->counters.local_ack_timeout_err++;
-    if (gives_up(ep, qp)) {
+    if (requester_gives_up(ep, qp)) {
         qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
         return;
     }
-    start_timeout(ep, qp, now, false);
+    requester_await(ep, qp, now, false);
     out->rewound = true;
     if (qp->selective) {
         qp->selective->resend = qp->una;

@@ -231,7 +231,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const PAYLOADS[] = {"pattern", "none", NULL};
     static const char *const RECOVERIES[] = {"go-back-0", "go-back-n", "selective", NULL};
     static const char *const CLASSES[] = {"data", "control", "lossless", NULL};
-    static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", NULL};
+    static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", "sue", NULL};
     static const char *const DELIVERIES[] = {"rud", "rod", "rudi", "uud", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
     static const char *const OPERATIONS[] = {"all-reduce", "reduce-scatter", "all-gather",

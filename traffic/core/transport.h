@@ -22,6 +22,6 @@ struct transport {
     void (*grant)(struct ep *ep, ns_t now);                 /* credit that is due by now. May be NULL */
 };
 
-extern const struct transport ROCE, UET;
+extern const struct transport ROCE, UET, SUE;
 
 #endif

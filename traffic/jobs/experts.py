@@ -36,6 +36,8 @@ class ExpertsJob(Job):
     """Of each rank, in each layer."""
     token_bytes: Size = Field(default=8192, ge=1, le=10**6)
     """What one takes on its way, there and back: 8,192 is 4,096 values of 16 bits."""
+    combine_bytes: Annotated[Size, Field(ge=1, le=10**6)] | None = None
+    """What one takes on its way back, if that differs: there 8 bits a value, say, and back 16."""
     compute_ns: Annotated[DurationNs, Field(ge=0, le=10**15)]
     """How long a rank computes in a layer whose experts get an even share of the tokens."""
     skew: float = Field(default=0.0, ge=0, le=10)
@@ -67,17 +69,18 @@ class ExpertsJob(Job):
             for _ in range(self.layers):
                 shares = wanted(experts, self.active, self.skew, chance)
                 tokens = _by_rank(shares, ranks, self.tokens)
-                sent = self._send(threads, tokens, ways[0], there)
+                sent = self._send(threads, tokens, ways[0], there, self.token_bytes)
                 for rank, arrived in enumerate(sent):
                     share = tokens[rank] * ranks / (self.active * self.tokens)
                     threads.compute(rank, self.compute_ns * share, also=arrived)
-                returned = self._send(threads, tokens, ways[1], back, is_back=True)
+                size = self.combine_bytes or self.token_bytes
+                returned = self._send(threads, tokens, ways[1], back, size, is_back=True)
                 for rank, arrived in enumerate(returned):
                     threads.meet(rank, arrived)
         return builder.build()
 
     def _send(
-        self, threads: Threads, tokens: list[int], activity: int, channel: int, *,
+        self, threads: Threads, tokens: list[int], activity: int, channel: int, size: int, *,
         is_back: bool = False,
     ) -> list[list[int]]:  # fmt: skip
         """Every rank's tokens on their way to the experts, or back: what arrives, by rank."""
@@ -94,7 +97,7 @@ class ExpertsJob(Job):
                         threads.builder.transfer(
                             rank,
                             peer,
-                            count * self.token_bytes,
+                            count * size,
                             activity=activity,
                             channel=channel,
                             after=gates[rank],

@@ -10,17 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from controller.settings import SettingsError
 from controller.tables import SwitchSite, headroom_of, pool_of
+from lab.errors import ScenarioError
 from lab.runs.lots import fabrics, settings
 from lab.runs.lots.faults import HARMLESS, faults
 from lab.runs.lots.lot import Lot, Section
 from lab.runs.lots.settings import CLASSES, Frame
 from lab.runs.lots.traffic import Crowd, in_network, traffic
 from lab.scenario import catalogue
+from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from lab.scenario.topology import TOPOLOGIES
 from lab.scenario.translate import controller_settings
 from params.classes import CONTROL_PRIORITY
+from params.load_balancing import Moves, Policy
 from traffic.congestion import CONTROLS
 
 __all__ = ["LEFT_OUT", "Drawn", "drawn"]
@@ -145,15 +151,55 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
         content["int"]["format"] = "ioam"
     content |= settings.access(lot, chosen)
     content["buffer"] = settings.memory(lot, chosen)
-    for section, more in settings.signals(lot, chosen).items():
+    signals = settings.signals(lot, chosen)
+    content |= _scaled_up(content, loses=loses or eventful)
+    for section, more in signals.items() if content["transport"].get("kind") != "sue" else ():
         content[section] = {**content.get(section, {}), **more}
     if _uses_control(content["transport"]):
         carried.append(CONTROL_PRIORITY)
     _size(lot, content, chosen, is_lossy=bool({*carried} & {*chosen.lossy}))
-    has_one_port = not chosen.has_ports and fabric.is_spread
+    is_sue = content["transport"].get("kind") == "sue"
+    has_one_port = not chosen.has_ports and fabric.is_spread and not is_sue
     content |= in_network(lot, content, has_one_port=has_one_port)
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
+
+
+def _scaled_up(content: Section, *, loses: bool) -> Section:
+    """The same by scale-up Ethernet, now and then, where that can do it; by a chance of its own."""
+    lot = Lot(-2 - content["seed"])
+    traffic = content["traffic"]
+    if traffic["kind"] == "experts" and lot.chance(0.5):
+        traffic = traffic | {"combine_bytes": lot.wide(64, 16384)}
+    told = content["transport"]
+    kept = {
+        key: told[key]
+        for key in ("window", "timeout", "rto_ns", "retry_limit", "acks")
+        if key in told
+    }
+    own = {
+        "transport": kept | {"kind": "sue", "cc": "none"},
+        "traffic": traffic,
+        "link": content["link"] | {"ip": 4},
+    }
+    if loses:
+        own["transport"] |= {"rto_ns": kept.get("rto_ns", 200_000), "retry_limit": 250}
+    own |= {section: {} for section in ("int", "segments") if section in content}
+    if Policy(content["lb"]["policy"]).moves is Moves.PACKETS:
+        own["lb"] = {"policy": "flowlet"}
+    if lot.chance(0.15) and _is_told(content | own):
+        return own
+    return {"traffic": traffic}
+
+
+def _is_told(content: Section) -> bool:
+    """Whether a scenario may say this."""
+    try:
+        scenario = Scenario.model_validate(content | {"buffer": {"bytes": "4GB"}})
+        Experiment.of(scenario)
+    except (ScenarioError, SettingsError, ValidationError):
+        return False
+    return True
 
 
 def _carried(lot: Lot, chosen: Frame) -> list[int]:
@@ -164,7 +210,7 @@ def _carried(lot: Lot, chosen: Frame) -> list[int]:
 
 
 def _uses_control(transport: Section) -> bool:
-    sprays = transport.get("kind", "roce") != "roce"
+    sprays = transport.get("kind", "roce") in ("uet", "mrc")
     return sprays or CONTROLS[transport["cc"]].hears_notices or transport.get("acks") == "control"
 
 

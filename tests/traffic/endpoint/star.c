@@ -2,7 +2,7 @@
  *
  *   endpoint ──delay──► faults ──► egress queue of the destination ──delay──► endpoint
  *
- * The switch forwards by the last four bytes of an IP destination, one queue a host, drained at the link's rate; it marks
+ * The switch forwards by the last four bytes of an IP destination, or SUNH's two, one queue a host, drained at the link's rate; it marks
  * congestion by Kmin, Kmax and Pmax at dequeue, appends INT metadata to packets that carry INT, and
  * drops what is more than `limit`. Input, a line each, the hosts' own plans as in script.h:
  *
@@ -36,6 +36,7 @@
 #include "qp.h"
 #include "script.h"
 #include "mrc_wire.h"
+#include "sue_wire.h"
 #include "uet_wire.h"
 
 enum { HOSTS = 64, NTH = 512, INT_PORT = 20052, FRAME = 10240 };
@@ -274,7 +275,7 @@ static void push_int(const struct star *star, struct host *to, struct frame *fra
 {
     uint8_t *udp = udp_of(frame), *shim = udp + WIRE_UDP, word[16];
     uint8_t *stack = shim + WIRE_INT_SHIM + WIRE_INT_MD;
-    if (be16_load(udp + 2) != INT_PORT ||
+    if (be16_load(frame->bytes + WIRE_TYPE_AT) == ETHERTYPE_SUNH || be16_load(udp + 2) != INT_PORT ||
         frame->bytes + frame->stored < stack || !shim[7])
         return;
     uint32_t more = be16_load(shim + 12) ? 16 : 4;
@@ -345,10 +346,19 @@ static bool is_cut(const struct star *star, struct frame *frame)
     return true;
 }
 
+/* Of a short address the upper half is what all have in common. */
+static uint32_t destination(const struct frame *frame)
+{
+    const uint8_t *network = frame->bytes + WIRE_ETHERNET;
+    if (be16_load(frame->bytes + WIRE_TYPE_AT) == ETHERTYPE_SUNH)
+        return 10u << 24 | be16_load(network + 6);
+    return be32_load(udp_of(frame) - 4);
+}
+
 static void forward(struct star *star, struct frame *frame)
 {
     struct host *to = NULL;
-    uint32_t address = frame->stored >= 34 ? be32_load(udp_of(frame) - 4) : 0;
+    uint32_t address = frame->stored >= 34 ? destination(frame) : 0;
     for (uint32_t i = 0; i < star->host_count; i++)
         if (frame->stored >= 34 && address == star->hosts[i].address)
             to = &star->hosts[i];

@@ -11,7 +11,7 @@
 #undef CC
 
 const struct cc_entry CC_REGISTRY[CC_COUNT] = {
-    {"none", CC_ROCE | CC_UET | CC_MRC, CC_MARKS, NULL},
+    {"none", CC_ROCE | CC_UET | CC_MRC | CC_SUE, CC_MARKS, NULL},
 #define CC(name, users, hears, about) {#name, users, hears, &cc_##name},
 #include "registry.h"
 #undef CC

@@ -23,7 +23,7 @@
 #include "csig.h"
 #include "telemetry.h"
 
-enum cc_users { CC_ROCE = 1, CC_UET = 2, CC_MRC = 4 };
+enum cc_users { CC_ROCE = 1, CC_UET = 2, CC_MRC = 4, CC_SUE = 8 };
 
 /* What a control hears of the fabric, and its adapter has to see to. */
 enum cc_signal {
