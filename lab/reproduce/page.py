@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.reproduce.paper import Line
-from lab.reproduce.verdict import Compared, Judged, Verdict
+from lab.reproduce.verdict import PROCESSORS, Compared, Judged, Verdict
 from lab.runs.provenance import closlab_now
 from params.quantity import number
 from views.report import page
@@ -144,6 +144,7 @@ def summary(judged: Sequence[Judged]) -> str:
             each.paper.title,
             f"{each.paper.source.venue}, {each.paper.source.where}",
             each.told,
+            f"{each.took_s:.0f} s",
         )
         for each in judged
     )
@@ -154,7 +155,9 @@ def summary(judged: Sequence[Judged]) -> str:
             "run.",
             "story" if within == len(judged) else "story warning",
         ),
-        page.table(("name", "what", "published", "verdict"), rows, "texts"),
+        page.table(
+            ("name", "what", "published", "verdict", f"on {PROCESSORS} processors"), rows, "texts"
+        ),
         page.foot(
             f"Measured by {closlab_of(closlab_now())}, in the simulator.",
             "closlab reproduce --all",

@@ -1,8 +1,8 @@
 """``closlab reproduce``: runs what a published result needs, compares, and writes down what came.
 
 `DIR/NAME/reproduce.json` (schema closlab.reproduce/1) and `DIR/NAME/index.html` hold theirs beside
-ours, with the verdict; `DIR/NAME/CASE/SEED` each run, with its scenario and its report. A run that
-is kept and follows from the same code and scenario is not made again.
+ours, with the verdict; `DIR/NAME/CASE/SEED` each run, with its scenario, its report and what it
+took. A run that is kept and follows from the same code and scenario is not made again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import io
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import yaml
@@ -28,7 +29,7 @@ from lab.progress import Stages
 from lab.reproduce import page
 from lab.reproduce.observed import Observed
 from lab.reproduce.paper import FOLDER, Reproduction, chosen, names, read
-from lab.reproduce.verdict import Compared, Judged, Verdict, compared
+from lab.reproduce.verdict import PROCESSORS, Compared, Judged, Verdict, compared, took_s
 from lab.results.result import REPORT, RESULT
 from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, clear, run_quietly
@@ -37,7 +38,7 @@ from views.report import write_report
 
 SCHEMA = "closlab.reproduce/1"
 KEPT, PAGE = "reproduce.json", "index.html"
-_INPUTS, _SCENARIO = "inputs.txt", "scenario.yaml"
+_INPUTS, _PROCESSOR, _SCENARIO = "inputs.txt", "processor_s.txt", "scenario.yaml"
 _COLOURS = {Verdict.WITHIN: "green", Verdict.OUTSIDE: "red", Verdict.UNVERIFIED: "yellow"}
 _HELD = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
@@ -66,7 +67,13 @@ class Job:
             noted.is_file()
             and noted.read_text().strip() == self.inputs
             and (self.out / RESULT).is_file()
+            and (self.out / _PROCESSOR).is_file()
         )
+
+    @property
+    def processor_s(self) -> float:
+        """The processor time that it took, with its report."""
+        return float((self.out / _PROCESSOR).read_text())
 
 
 def _beside(name: str) -> bytes:
@@ -125,7 +132,7 @@ def reproduced(name: str, out: Path, processes: int | None, console: Console) ->
         {job.case: Observed(job.out) for job in jobs if job.seed == seed}
         for seed in range(1, paper.seeds + 1)
     ]
-    judged = compared(name, paper, by_seed)
+    judged = replace(compared(name, paper, by_seed), took_s=took_s(job.processor_s for job in jobs))
     with writing_to(out):
         content = json.dumps(_content(judged, jobs), indent=2) + "\n"
         (out / name / KEPT).write_text(content)
@@ -148,6 +155,7 @@ def _jobs(name: str, paper: Reproduction, out: Path) -> Iterator[Job]:
 
 def run_job(job: Job) -> str:
     """Run it in this process and keep it; what went wrong, or nothing."""
+    began = process_time()
     try:
         job.out.mkdir(parents=True, exist_ok=True)
         clear(job.out)
@@ -160,6 +168,7 @@ def run_job(job: Job) -> str:
         content = job.scenario.model_dump(mode="json", exclude_none=True)
         (job.out / _SCENARIO).write_text(yaml.safe_dump(content, sort_keys=False))
         write_report(job.out)
+        (job.out / _PROCESSOR).write_text(f"{process_time() - began:.1f}\n")
         (job.out / _INPUTS).write_text(job.inputs + "\n")
     except LabError as error:
         return error.message
@@ -181,9 +190,11 @@ def _content(judged: Judged, jobs: Sequence[Job]) -> dict[str, Any]:
         "verdict": judged.verdict.value,
         "lines": [line.record() for line in judged.lines],
         "causes": [line.record() for line in judged.causes],
+        "took_s": judged.took_s,
         "runs": [
             {"case": job.case, "seed": job.seed, "folder": f"{job.case}/{job.seed}",
-             "changes": list(paper.cases[job.case]), "inputs": job.inputs}
+             "changes": list(paper.cases[job.case]), "inputs": job.inputs,
+             "processor_s": job.processor_s}
             for job in jobs
         ],
         "provenance": closlab_now(),
@@ -211,15 +222,16 @@ def _row(line: Compared) -> tuple[str, str, str, str, str]:
 
 def _tell_all(done: Sequence[Judged], failed: Sequence[str], out: Path) -> None:
     """The summary."""
-    table = Table("name", "published by", "lines met", "verdict")
+    table = Table("name", "published by", "lines met", "verdict", f"on {PROCESSORS} processors")
     for judged in done:
         colour = _COLOURS[judged.verdict]
         counted = [line for line in judged.lines if line.holds is not None]
         met = f"{sum(bool(line.holds) for line in counted)} of {len(counted)}"
         verdict = f"[{colour}]{judged.verdict.value}[/]"
-        table.add_row(judged.name, judged.paper.source.venue, met, verdict)
+        took = f"{judged.took_s:.0f} s"
+        table.add_row(judged.name, judged.paper.source.venue, met, verdict, took)
     for name in failed:
-        table.add_row(name, "", "", "[red]did not run[/]")
+        table.add_row(name, "", "", "[red]did not run[/]", "")
     console = Console()
     console.print(table)
     within = sum(judged.verdict is Verdict.WITHIN for judged in done)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heapreplace
 from statistics import median
 from typing import Any
 
 from lab.reproduce.observed import Observed
 from lab.reproduce.paper import Line, Reproduction
+
+PROCESSORS = 4
+"""On which a reproduction is to take ten minutes at most."""
 
 
 class Verdict(Enum):
@@ -73,6 +77,8 @@ class Judged:
     paper: Reproduction
     lines: tuple[Compared, ...]
     causes: tuple[Compared, ...]
+    took_s: float = 0.0
+    """How long its runs take on so many processors."""
 
     @property
     def verdict(self) -> Verdict:
@@ -99,3 +105,12 @@ def compared(name: str, paper: Reproduction, runs: Sequence[Mapping[str, Observe
         )
 
     return Judged(name, paper, each(paper.lines), each(paper.causes))
+
+
+def took_s(times: Iterable[float], processors: int = PROCESSORS) -> float:
+    """How long jobs of such processor times take on so many processors, each taken when one is
+    free."""
+    free_at = [0.0] * processors
+    for time in times:
+        heapreplace(free_at, free_at[0] + time)
+    return max(free_at)

@@ -12,7 +12,7 @@ from lab.reproduce.formula import Formula, FormulaError
 from lab.reproduce.observed import Observed
 from lab.reproduce.paper import Line, Reproduction
 from lab.reproduce.running import KEPT, PAGE, SCHEMA
-from lab.reproduce.verdict import Verdict, compared
+from lab.reproduce.verdict import Verdict, compared, took_s
 from tests.lab.conftest import closlab
 
 
@@ -157,6 +157,7 @@ def test_a_reproduction_runs_once_and_is_written_down(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "mrc-port-down" / KEPT).read_text())
     assert content["schema"] == SCHEMA
     assert [line["holds"] for line in content["lines"]] == [True] * 3
+    assert content["took_s"] >= max(run["processor_s"] for run in content["runs"]) > 0
     page = (tmp_path / "mrc-port-down" / PAGE).read_text()
     assert "bandwidth left with one of eight ports down" in page and "arXiv:2605.04333" in page
     kept = tmp_path / "mrc-port-down" / "whole" / "1"
@@ -174,6 +175,15 @@ def test_a_reproduction_runs_once_and_is_written_down(tmp_path: Path) -> None:
         for f in (kept, tmp_path / "again")
     ]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("times", "took"),
+    [([], 0), ([7], 7), ([1, 1, 1, 1], 1), ([1, 1, 1, 1, 1], 2), ([5, 1, 1, 1, 1, 1, 1], 5),
+     ([1, 2, 3, 4, 4], 5)],
+)  # fmt: skip
+def test_jobs_are_taken_as_a_processor_is_free(times: list[float], took: float) -> None:
+    assert took_s(times) == took
 
 
 def test_what_does_not_exist_is_told(tmp_path: Path) -> None:
