@@ -83,7 +83,7 @@ _ONLY = {"transport": "roce", "payload": "pattern", "recovery": "go-back-n"}
 _WITHOUT_EFFECT = (
     *("ip", "qps", "transfers", "edges", "reorder", "multipath", "int-port", "base-rtt"),
     *(f"{control}-" for control in CONTROLS),  # whose parameters begin so
-    *("entropy", "entropies", "last-hop-dscp", "has-trimming", "hops", "seed"),
+    *("entropy", "entropies", "last-hop-dscp", "has-trimming", "hops", "seed", "follow-rate"),
 )
 
 

@@ -380,6 +380,7 @@ def endpoint_config(
         recovery=transport.recovery,
         window=transport.window,
         ack_every=transport.ack_every,
+        follow_rate=int(transport.follow_rate) or None,
         reorder=transport.reorder,
         multipath=int(moves is Moves.PACKETS or (is_uet and moves is Moves.FLOWLETS)),
         rto=transport.longest_rto_ns,

@@ -65,6 +65,9 @@ class TransportSettings(Section):
     ack_every: int = Field(default=16, ge=1, le=1 << 20)
     """RoCEv2: an acknowledgement is asked for with every so manieth packet, and with a message's
     last; congestion controls that hear by answers may ask more often."""
+    follow_rate: bool = False
+    """RoCEv2: whether a rate that an answer changes also changes the wait for the next packet that
+    has begun, as in HPCC's simulator; without it that is as long as when the last packet left."""
     timeout: int = Field(default=20, ge=0, le=31)
     """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
     ibv_qp_attr.timeout has it; 0: never. 20, 4.3 s, is what NCCL sets since 2.23 (NCCL_IB_TIMEOUT;

@@ -1,11 +1,16 @@
-"""ns-3's flow.txt and topology.txt, in and out: what goes out comes in again, as it was."""
+"""ns-3's flow.txt and topology.txt, in and out, and what HPCC's simulator said of an incast."""
 
+import io
 import json
 from pathlib import Path
 
 import networkx as nx
 import pytest
+from rich.console import Console
 
+from lab.engines import RunOptions
+from lab.runs.run import measure
+from lab.scenario import catalogue
 from lab.scenario.fabrics import described, read_fabric
 from tests.lab.conftest import closlab
 from topologies import NodeKind, TopologyError
@@ -138,3 +143,31 @@ def test_both_are_brought_run_written_and_brought_again(tmp_path: Path) -> None:
     schedules = [ns3.read(tmp_path / at / "flow.txt").schedule() for at in (".", "out")]
     assert list(schedules[0].delay_ns) == list(schedules[1].delay_ns)
     assert list(schedules[0].size) == list(schedules[1].size)
+
+
+@pytest.mark.parametrize(("follows", "over"), [(True, 1.0), (False, 1.038)])
+def test_an_incast_takes_as_long_as_in_hpcc_s_simulator(
+    follows: bool, over: float, tmp_path: Path
+) -> None:
+    """40 messages of 200 KB there by HPCC: the last arrived after 741,333 ns."""
+    scenario = catalogue.made(
+        {
+            "name": "incast", "about": "What was run there.",
+            "topology": {"kind": "leaf-spine", "leaves": 1, "spines": 1, "hosts_per_leaf": 41},
+            "link": {"rate_gbps": 100.23, "overhead": 0, "delay_ns": 1000, "mtu": 1000},
+            "buffer": {"bytes": 32 << 20, "alpha": 0.125, "reserved": 4096},
+            "ecn": {"enabled": False},
+            "transport": {
+                "cc": "hpcc", "ack_every": 1, "window": 1 << 20, "timeout": 0,
+                "follow_rate": follows,
+                "hpcc": {"max_stage": 0, "minimum_mbps": 1000, "additive": 21},
+            },
+            "traffic": {"kind": "incast", "senders": 40, "bytes": 200_000},
+        },
+        (),
+        "incast",
+    )  # fmt: skip
+    result = measure(scenario, RunOptions(out=tmp_path, engine="sim"), Console(file=io.StringIO()))
+    assert result.flows.completed == 40
+    assert result.flows.fct_ns is not None
+    assert result.flows.fct_ns.max / 741_333 == pytest.approx(over, abs=0.01)

@@ -124,6 +124,8 @@ struct sending {
     struct ep_message *cursor; /* the one that `next` is in */
     ns_t rto_at, rto; /* when time is out, and how long that was to take */
     ns_t silent;      /* time-outs since the last progress, all together */
+    ps_t left_at;     /* follow_rate: when the last packet left, */
+    uint32_t left;    /* and its bytes on the wire; 0: none has */
     struct cc *cc;         /* its congestion control, or NULL */
     struct stamps *stamps; /* if that is to hear of round trips */
     int32_t deficit; /* bytes it may send before the next one's turn */
@@ -339,6 +341,7 @@ uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of
 
 /* scheduler.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
+void schedule_sooner(struct ep *ep, struct qp *qp); /* `ready` is less than it was */
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now);
 void schedule_notice(struct ep *ep, struct qp *qp, ns_t now);
 uint8_t answer_priority(const struct ep *ep, const struct qp *qp);

@@ -116,15 +116,35 @@ static bytes_t in_flight(const struct qp *qp)
     return (qp->out->next - qp->out->acked) * qp->out->cc->link.packet;
 }
 
-static void pace(struct qp *qp, ps_t at, uint32_t wire, ns_t now)
+/* How fast it may send now. */
+static bps_t allowed(const struct qp *qp, ns_t now)
 {
     struct cc *cc = qp->out->cc;
-    bps_t rate = qp->common->rate, allowed = rate;
-    if (cc && cc->ops->rate)
-        allowed = cc->ops->rate(cc, now);
-    if (cc && cc->ops->sent)
-        cc->ops->sent(cc, wire, in_flight(qp) + wire, now);
-    qp->ready = at + ps_for_bytes(wire, allowed < rate ? allowed : rate);
+    bps_t most = qp->common->rate, rate = cc && cc->ops->rate ? cc->ops->rate(cc, now) : most;
+    return rate < most ? rate : most;
+}
+
+static void pace(struct qp *qp, ps_t at, uint32_t wire, ns_t now)
+{
+    struct sending *out = qp->out;
+    bps_t rate = allowed(qp, now);
+    if (out->cc && out->cc->ops->sent)
+        out->cc->ops->sent(out->cc, wire, in_flight(qp) + wire, now);
+    qp->ready = at + ps_for_bytes(wire, rate);
+    out->left_at = at;
+    out->left = wire;
+}
+
+/* Let the wait that what left last imposes be as long as its rate now has it. */
+static void pace_anew(struct ep *ep, struct qp *qp, ns_t now)
+{
+    const struct sending *out = qp->out;
+    ps_t soonest = ps_of_ns(now);
+    if (!ep->config.follow_rate || !out->left || qp->ready <= soonest)
+        return;
+    ps_t ready = out->left_at + ps_for_bytes(out->left, allowed(qp, now));
+    qp->ready = ready > soonest ? ready : soonest;
+    schedule_sooner(ep, qp);
 }
 
 /* Time the round trip of a packet, if its answer is asked for and will be that to this transmission. */
@@ -594,8 +614,10 @@ void requester_answer(struct ep *ep, struct qp *qp, const struct packet *packet,
             ep->counters.rx_malformed++;
         set_alarm(ep, qp);
     }
-    if (out->cc && out->cc->ops->acked)
+    if (out->cc && out->cc->ops->acked) {
         tell(qp, packet, before, now);
+        pace_anew(ep, qp, now);
+    }
     schedule_data(ep, qp, now);
     sending_over(ep, qp);
 }

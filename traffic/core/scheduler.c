@@ -87,6 +87,17 @@ void schedule_data(struct ep *ep, struct qp *qp, ns_t now)
     wait_or_join(ep, qp, ps_of_ns(now));
 }
 
+void schedule_sooner(struct ep *ep, struct qp *qp)
+{
+    if (!qp->in_pace)
+        return;
+    uint32_t place = 0; /* few wait at a host, and seldom */
+    while (ep->pace.items[place].owner != qp)
+        place++;
+    if (qp->ready < ep->pace.items[place].key)
+        heap_rise(&ep->pace, place, (struct heap_item){qp->ready, {qp}});
+}
+
 uint8_t answer_priority(const struct ep *ep, const struct qp *qp)
 {
     return qp_answers_as_data(ep, qp) ? qp->priority : ep->config.control_priority;

@@ -28,6 +28,7 @@ def draw_config(rng: random.Random, ip: int) -> EndpointConfig:
     gbps = rng.choice((1, 10, 100, 400))
     return EndpointConfig(
         link_bps=gbps * GBPS,
+        follow_rate=window % 2,
         mtu=rng.choice((256, 1024, 4096, 9000)),
         recovery=rng.choice(list(Recovery)),
         window=window,
