@@ -2,7 +2,9 @@
 
     .venv/bin/python -m tests.lab.beside_ns3 ORACLE --out DIR [--sizes websearch --load 0.5 ...]
 
-ORACLE is that simulator's folder `simulation`, built, with one line of output as the page tells.
+ORACLE is that simulator's folder `simulation`, built, whose `qp_finish` prints of each flow: who to
+whom (numbers of hosts), bytes, start, how long until it was acknowledged and until the receiver had
+all of it, in ns.
 Flows arrive at random in a two-tier fabric; a row for each control compares slowdowns at 50, 95
 and 99 %, each by its own frames alone in an empty fabric. Runs that are kept in DIR are not made
 again.
@@ -233,8 +235,7 @@ def marks(control: str, gbps: int) -> tuple[int, int, float]:
 
 
 def their_flows(fabric: Fabric, control: str, path: Path) -> list[Flow]:
-    """What their program told, a line a flow: who to whom, bytes, start, until acknowledged, and
-    until the receiver had it all."""
+    """What their program told, a line a flow."""
     found = []
     for line in path.read_text().splitlines():
         src, dst, size, start, _acknowledged, fct = map(int, line.split())
