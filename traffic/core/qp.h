@@ -341,7 +341,7 @@ uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of
 
 /* scheduler.c */
 void schedule_data(struct ep *ep, struct qp *qp, ns_t now); /* it may have something to send now */
-void schedule_sooner(struct ep *ep, struct qp *qp); /* `ready` is less than it was */
+void schedule_sooner(struct ep *ep, struct qp *qp); /* `ready` may be less than it was */
 void schedule_answer(struct ep *ep, struct qp *qp, ns_t now);
 void schedule_notice(struct ep *ep, struct qp *qp, ns_t now);
 uint8_t answer_priority(const struct ep *ep, const struct qp *qp);

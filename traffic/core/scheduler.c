@@ -87,11 +87,12 @@ void schedule_data(struct ep *ep, struct qp *qp, ns_t now)
     wait_or_join(ep, qp, ps_of_ns(now));
 }
 
+/* One that is to wait longer than it was goes back in when it comes up. */
 void schedule_sooner(struct ep *ep, struct qp *qp)
 {
     if (!qp->in_pace)
         return;
-    uint32_t place = 0; /* few wait at a host, and seldom */
+    uint32_t place = 0; /* few wait at a host */
     while (ep->pace.items[place].owner != qp)
         place++;
     if (qp->ready < ep->pace.items[place].key)
