@@ -53,7 +53,7 @@ class Case:
         return self.figure(result), bool(result["fidelity"]["ok"])
 
 
-def _last_told(result: dict[str, Any]) -> float:
+def _last_rerouted(result: dict[str, Any]) -> float:
     """From when a fault began until the last switch goes another way."""
     return float(result["control"]["faults"][0]["last_s"])
 
@@ -65,13 +65,13 @@ def _without_route(result: dict[str, Any]) -> float:
 
 CASES = {
     "routed": Case("hello", lambda result: float(result["control"]["routed_s"]), "s", 6.0),
-    "cut": Case("bgp-clos", _last_told, "s", 1.5),
-    "silence": Case("silent-failure", _last_told, "s", 1.5),
+    "cut": Case("bgp-clos", _last_rerouted, "s", 1.5),
+    "silence": Case("silent-failure", _last_rerouted, "s", 1.5),
     "restart": Case("leaf-restart", _without_route, "", 0.0),
 }
 
 
-def told(figures: Sequence[float], believed: int, case: Case) -> str:
+def line(figures: Sequence[float], believed: int, case: Case) -> str:
     """A case's figures in a line."""
     unit = f" {case.unit}" if case.unit else ""
     each = " ".join(f"{figure:g}" for figure in sorted(figures))
@@ -100,6 +100,6 @@ def main(arguments: Sequence[str]) -> int:
             with tempfile.TemporaryDirectory() as folder:
                 runs.append(case.run(Path(folder)))
         figures = [figure for figure, _ in runs]
-        print(f"{name:8} {told(figures, sum(ok for _, ok in runs), case)}", flush=True)
+        print(f"{name:8} {line(figures, sum(ok for _, ok in runs), case)}", flush=True)
         is_kept = is_kept and max(figures) <= case.most
     return 0 if is_kept else 1

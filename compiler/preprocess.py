@@ -402,13 +402,13 @@ class Preprocessor:
         if found is not None and self._holds(found, depth):
             self._take(found)
             return
-        told, before = len(self.diagnostics.found), dict(self.macros)
+        reported, before = len(self.diagnostics.found), dict(self.macros)
         at, size = len(self._read), self._grown()
         out, lines = len(self._out), len(self._lines)
         expanded, self.expanded = self.expanded, set()
         self._note(str(target), content)
         self._file(content, str(target), target, depth)
-        if len(self.diagnostics.found) == told and not self._stopped:
+        if len(self.diagnostics.found) == reported and not self._stopped:
             grown = tuple(now - then for now, then in zip(self._grown(), size, strict=True))
             kept[key] = Included(
                 tuple(self._read[at:]), before, depth, dict(self.macros),

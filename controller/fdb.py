@@ -17,12 +17,11 @@ and tells it anew at once, as it does when a cable goes: the route stays, and it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
 from controller.fpm import BgpRoute
-from controller.kernel import BRIDGED, ROUTED, Neighbour, Told, found_of
+from controller.kernel import BRIDGED, ROUTED, Events, Neighbour, found_of
 from controller.tenants import BRIDGED_VNI, ROUTED_VNI, FarMac, FarMember, FarPrefix
 
 _NOBODY = bytes(6)
@@ -41,13 +40,13 @@ class Fdb:
     _prefixes: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
     _leaves: dict[IPv4Address, bytes] = field(default_factory=dict)
 
-    def hear(self, events: Iterable[Told]) -> bool:
+    def hear(self, events: Events) -> bool:
         """Take in what the kernel tells; whether that was anything new."""
         before = self._all()
         self._take_all(events)
         return before != self._all()
 
-    def learn_anew(self, everything: Iterable[Told]) -> bool:
+    def learn_anew(self, everything: Events) -> bool:
         """Know what the kernel says there is, and nothing else; whether that is anything new."""
         before = self._all()
         for known in (self._hosts, self._members, self._prefixes):
@@ -59,7 +58,7 @@ class Fdb:
         known = self._hosts, self._members, self._prefixes, self._leaves
         return tuple(each.copy() for each in known)
 
-    def _take_all(self, events: Iterable[Told]) -> None:
+    def _take_all(self, events: Events) -> None:
         for found in found_of(events):
             match found:
                 case Neighbour():

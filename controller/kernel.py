@@ -34,7 +34,8 @@ _PIECE = 1 << 16
 _HEADER = 16
 _ANSWER_S = 5.0
 
-Told = tuple[int, bytes]  # a message's type and body
+Event = tuple[int, bytes]  # a message's type and body
+Events = Iterable[Event]
 T = TypeVar("T")
 
 
@@ -49,7 +50,7 @@ class Neighbour:
     is_there: bool  # or was
 
 
-def found_of(events: Iterable[Told]) -> Iterator[Neighbour | BgpRoute]:
+def found_of(events: Events) -> Iterator[Neighbour | BgpRoute]:
     """What messages tell of neighbours and of BGP's routes; one without ways is withdrawn."""
     for kind, body in events:
         if kind in (NEW_NEIGHBOUR, DEL_NEIGHBOUR) and len(body) >= _NEIGHBOUR.size:
@@ -71,7 +72,7 @@ def _neighbour(body: bytes, *, is_there: bool) -> Neighbour:
     return Neighbour(family, device, address, mac if len(mac) == 6 else b"", is_there)
 
 
-def carriers_of(events: Iterable[Told]) -> Iterator[tuple[str, bool]]:
+def carriers_of(events: Events) -> Iterator[tuple[str, bool]]:
     """The interfaces that messages are about, and whether they are up and have a carrier."""
     for kind, body in events:
         if kind == _NEW_LINK and len(body) >= _LINK.size:
@@ -110,7 +111,7 @@ class View:
         self._asks.bind((0, 0))
         self._asks.settimeout(_ANSWER_S)
 
-    def tell(self, hear: Callable[[Iterable[Told]], T], anew: Callable[[Iterable[Told]], T]) -> T:
+    def tell(self, hear: Callable[[Events], T], anew: Callable[[Events], T]) -> T:
         """Hand on what is new; or, if some of that was lost, all there is, to be learned anew."""
         news = self.hear()
         return anew(self.everything()) if news is None else hear(messages(news))
@@ -126,13 +127,13 @@ class View:
                 raise
             return None
 
-    def everything(self) -> list[Told]:
+    def everything(self) -> list[Event]:
         """All there is, as the messages that would tell of it as news; those that wait are old."""
         while self.hear() != b"":
             pass
         return [message for each in self._asked for message in self._asked_for(*each)]
 
-    def _asked_for(self, kind: int, family: int, body: int) -> list[Told]:
+    def _asked_for(self, kind: int, family: int, body: int) -> list[Event]:
         length = _HEADER + body
         request = _REQUEST.pack(length, kind, _DUMP, 0, 0, family).ljust(length, b"\0")
         while True:
@@ -141,9 +142,9 @@ class View:
             if is_whole:
                 return found
 
-    def _answer(self) -> tuple[list[Told], bool]:
+    def _answer(self) -> tuple[list[Event], bool]:
         """All of it, and whether nothing changed while it was told."""
-        found: list[Told] = []
+        found: list[Event] = []
         is_whole = True
         while True:
             data = self._asks.recv(_PIECE)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.fpm import BgpRoute, Message, NextHops, Way, link_local
-from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Neighbour, Told, found_of
+from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Events, Neighbour, found_of
 from controller.routes import MOST_WAYS, NextHop, Route
 from topologies import Network
 
@@ -58,7 +58,7 @@ class Rib:
                 self._routes[message.prefix] = message
                 self._stale.discard(message.prefix)
 
-    def hear_kernel(self, events: Iterable[Told]) -> None:
+    def hear_kernel(self, events: Events) -> None:
         """Take in what the kernel tells of zebra's routes, instead of zebra."""
         for found in found_of(events):
             match found:
@@ -72,7 +72,7 @@ class Rib:
                 case BgpRoute():  # its sets of next hops, if it has some, are told beside
                     self.hear(BgpRoute(found.prefix, ways=found.ways))
 
-    def learn_anew(self, everything: Iterable[Told]) -> None:
+    def learn_anew(self, everything: Events) -> None:
         """Know what the kernel says there is, and nothing else."""
         self.grow_stale()
         self._neighbours.clear()

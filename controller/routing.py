@@ -74,8 +74,8 @@ class Followed:
     evpn: Sequence[tuple[Fdb, View]] = ()  # what EVPN found of tenants, and who tells
     groups: Groups = field(default_factory=dict)
     present: SwitchPlan = ()
-    told: tuple[Route, ...] = ()  # the routes that this is,
-    told_far: Far = field(default_factory=Far)  # and what of tenants elsewhere
+    installed: tuple[Route, ...] = ()  # the routes that a switch has,
+    installed_far: Far = field(default_factory=Far)  # and what of tenants elsewhere
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time
 
     def routes(self) -> tuple[Route, ...]:
@@ -92,12 +92,12 @@ class Followed:
         )
 
     def entities(self, routes: tuple[Route, ...], far: Far) -> Iterator[Entity]:
-        """What a switch is told of these."""
+        """What a switch gets of these."""
         yield from routing(self.site, routes, self.groups)
         yield from far_entries(self.site.fabric, self.site.switch, far)
 
     def plan(self, routes: tuple[Route, ...], far: Far) -> SwitchPlan:
-        """All that a switch is told, of these and of everything else."""
+        """All that a switch gets, of these and of everything else."""
         site = self.site
         return switch_plan(site.fabric, site.switch, routes, site.settings, self.groups, far=far)
 
@@ -107,11 +107,11 @@ class Followed:
         What the kernel tells is asked for; what zebra does counts until that has told it again.
         """
         self.present = _of_routing(await read_plan(switch))
-        self.told, groups = routed(self.present)
+        self.installed, groups = routed(self.present)
         self.groups.update(groups)
         if self.underlay is None:
             own = {route.prefix for route in self.own}
-            self.rib.adopt(route for route in self.told if route.prefix not in own)
+            self.rib.adopt(route for route in self.installed if route.prefix not in own)
         else:
             self.rib.learn_anew(self.underlay.everything())
         for fdb, view in self.evpn:
@@ -175,27 +175,28 @@ class Routing:
         return None if error is None else str(error) or type(error).__name__
 
     def routes(self) -> dict[str, tuple[Route, ...]]:
-        """What switches were told, by their names."""
+        """What switches have installed, by their names."""
 
-        async def told() -> dict[str, tuple[Route, ...]]:
-            return {name: each.told for name, each in self._followed.items()}
+        async def read() -> dict[str, tuple[Route, ...]]:
+            return {name: each.installed for name, each in self._followed.items()}
 
-        return done(told())
+        return done(read())
 
     def far(self) -> dict[str, Far]:
-        """What they were told of tenants elsewhere."""
+        """What they have installed of tenants elsewhere."""
 
-        async def told() -> dict[str, Far]:
-            return {name: each.told_far for name, each in self._followed.items()}
+        async def read() -> dict[str, Far]:
+            return {name: each.installed_far for name, each in self._followed.items()}
 
-        return done(told())
+        return done(read())
 
     def plans(self) -> dict[str, SwitchPlan]:
-        """Every switch's whole plan, with what it was told of routes."""
+        """Every switch's whole plan, with the routes that it has installed."""
 
         async def made() -> dict[str, SwitchPlan]:
             return {
-                name: each.plan(each.told, each.told_far) for name, each in self._followed.items()
+                name: each.plan(each.installed, each.installed_far)
+                for name, each in self._followed.items()
             }
 
         return done(made())
@@ -227,7 +228,8 @@ class Routing:
             each.site = SwitchSite(each.site.fabric, each.site.switch, settings)
             routes, far = each.routes(), each.far()
             plans[name] = each.plan(routes, far)
-            each.present, each.told, each.told_far = tuple(each.entities(routes, far)), routes, far
+            each.present = tuple(each.entities(routes, far))
+            each.installed, each.installed_far = routes, far
         return plans
 
     async def _release(self) -> None:
@@ -282,7 +284,7 @@ class Routing:
             if len(difference):
                 await write_changes(switch, difference)
                 self._changed(Change(time.monotonic_ns(), each.site.switch.name, len(difference)))
-            each.present, each.told, each.told_far = wanted, routes, far
+            each.present, each.installed, each.installed_far = wanted, routes, far
         except fy.P4ClientError as error:
             log.warning("%s refused: %s", each.target.name, error)
             with suppress(fy.P4ClientError):

@@ -72,7 +72,7 @@ def junit(grade: Grade) -> str:
         )
         if verdict.state is State.WRONG:
             failure = ElementTree.SubElement(case, "failure", message=_plain(verdict.what))
-            failure.text = _plain(_told(verdict))
+            failure.text = _plain(_output(verdict))
         elif verdict.state is State.NOT_JUDGED:
             ElementTree.SubElement(case, "skipped", message=verdict.what)
     ElementTree.indent(suite)
@@ -92,7 +92,7 @@ def gradescope(grade: Grade) -> str:
                 "score": verdict.earned,
                 "max_score": verdict.points,
                 "status": "passed" if verdict.state is State.PASSED else "failed",
-                "output": _told(verdict),
+                "output": _output(verdict),
             }
             for verdict in grade.verdicts
         ],
@@ -100,7 +100,7 @@ def gradescope(grade: Grade) -> str:
     return json.dumps(content, indent=2)
 
 
-def _told(verdict: Judged) -> str:
+def _output(verdict: Judged) -> str:
     return "\n".join(filter(None, (verdict.what, verdict.where)))
 
 

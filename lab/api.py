@@ -31,7 +31,7 @@ from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.machine.scratch import kept_by_us
-from lab.progress import Progress, Told, until
+from lab.progress import HeardStages, Progress, until
 from lab.results.causes import Why, write_causes
 from lab.results.cautions import cautions
 from lab.results.outcome import Note
@@ -132,7 +132,7 @@ class Run:
     def why(self, what: str | None = None) -> Why:
         """What a message (SRC-DST), a host's worst, a job or the ``run`` was held up by, else the
         message slowed most: what was taken away, and what share of the time lost each gave back."""
-        found = why(self.folder, what, Told(lambda _: None), self._p4)
+        found = why(self.folder, what, HeardStages(lambda _: None), self._p4)
         with writing_to(self.folder):
             write_causes(self.folder, found)
             (self.folder / REPORT).unlink(missing_ok=True)  # it is to show it
@@ -288,7 +288,7 @@ def run(
         with alone_in(folder):
             clear(folder)
             if engine == "sim":
-                stages = Told(hear)
+                stages = HeardStages(hear)
                 code = simulate(chosen, options, stages, keeping(options, stages))
             else:
                 code = run_in_child(chosen, options, hear)
@@ -340,7 +340,7 @@ def watch(
     outside = Outside(every_ns or 0)
 
     def simulated() -> Iterator[Snapshot]:
-        stages = Told(lambda _: None)
+        stages = HeardStages(lambda _: None)
         return turns.snapshots(
             lambda: simulate(chosen, options, stages, keeping(options, stages), lambda _: turns)
         )
@@ -384,7 +384,7 @@ def sweep(
     folder, holds = _folder(out)
     grid = sweeps.lay_out(lambda every: _read(scenario, every), changes, varied, folder, engine)
     check(RunOptions(out=folder, engine=engine))
-    made = sweeps.make(grid, processes, Told(until(cancel, progress)))
+    made = sweeps.make(grid, processes, HeardStages(until(cancel, progress)))
     if not made.is_whole:
         if _is_set(cancel):
             raise Cancelled(

@@ -113,7 +113,7 @@ def until(cancel: threading.Event | None, progress: Callable[[Progress], object]
     return hear
 
 
-class Told(Stages):
+class HeardStages(Stages):
     """Stages that a function hears of, and nobody sees."""
 
     def __init__(self, hear: Hear) -> None:
@@ -123,7 +123,7 @@ class Told(Stages):
     @contextmanager
     def __call__(self, title: str, total: int | None = None) -> Iterator[Stage]:
         """Tell of a stage for as long as the block lasts."""
-        stage = _ToldStage(self._hear, title, total)
+        stage = _HeardStage(self._hear, title, total)
         self._under_way = stage
         stage.tell("")
         yield stage
@@ -136,7 +136,7 @@ class Told(Stages):
             self._under_way.tell(text)
 
 
-class _ToldStage(Stage):
+class _HeardStage(Stage):
     """One of them under way."""
 
     def __init__(self, hear: Hear, title: str, total: int | None) -> None:

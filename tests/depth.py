@@ -26,15 +26,15 @@ from tests.costs import function_of
 
 FROM = 4.0  # times slower
 LEAST = 3
-_TOLD = "CLOSLAB_TESTS_FEWER"  # to workers, who have to choose the same
+_NAME = "CLOSLAB_TESTS_FEWER"  # to workers, who have to choose the same
 
-if _TOLD not in os.environ:
-    os.environ[_TOLD] = f"{processor_slowness():.1f}"
+if _NAME not in os.environ:
+    os.environ[_NAME] = f"{processor_slowness():.1f}"
 
 
 def times_fewer() -> float:
     """By how much sweeps are cut here; 1 on a machine that is not slow."""
-    slower = float(os.environ[_TOLD])
+    slower = float(os.environ[_NAME])
     return slower if slower >= FROM else 1.0
 
 

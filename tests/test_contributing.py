@@ -86,10 +86,10 @@ def commands() -> list[str]:
 
 
 def test_workflows_run_what_people_are_told_to_run() -> None:
-    told = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    text = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     assert "./closlab test" in commands()
     for command in commands():
-        assert re.search(rf"(^|`){re.escape(command)}($|`)", told, re.MULTILINE), command
+        assert re.search(rf"(^|`){re.escape(command)}($|`)", text, re.MULTILINE), command
 
 
 def test_workflows_know_all_pythons_and_both_kinds_of_machine() -> None:

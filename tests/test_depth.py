@@ -21,8 +21,8 @@ def test_there_are_so_many_of_so_many(
 ) -> None:
     monkeypatch.setenv("CLOSLAB_TESTS_FEWER", slower)
     assert {count: depth.of(count) for count in counts} == counts
-    told = depth.header()
-    assert told is None if float(slower) < depth.FROM else f"{float(slower):.0f} times" in str(told)
+    line = depth.header()
+    assert line is None if float(slower) < depth.FROM else f"{float(slower):.0f} times" in str(line)
 
 
 def test_of_each_sweep_the_first_seeds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.chdir(tmp_path)  # names of sockets are short
         listener.bind("listener")
-    for name, told in (
+    for name, expected in (
         ("fifo", "is no file but a pipe"),
         ("there", "is no file but a pipe"),
         ("round", "cannot be read: Too many levels of symbolic links"),
@@ -40,7 +40,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("a\0b", "cannot be read: embedded null"),
         ("\ud800", "cannot be read"),
     ):
-        with pytest.raises(FileError, match=told):
+        with pytest.raises(FileError, match=expected):
             read_text(Path(name), MOST)
     for name in ("nowhere", "long/er", "x" * 300, "x/" * 5000):
         with pytest.raises(NoFileError) as error:

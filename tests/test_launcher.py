@@ -40,12 +40,12 @@ def started(folder: Path, does: str) -> subprocess.Popen[str]:
         (tools / name).write_text(text)
         (tools / name).chmod(0o700)
     (folder / "tmp").mkdir()
-    told = {"CLOSLAB_PYTHON": str(tools / "python"), "TMPDIR": str(folder / "tmp")}
+    changes = {"CLOSLAB_PYTHON": str(tools / "python"), "TMPDIR": str(folder / "tmp")}
     return subprocess.Popen(
         # Who runs the tests may have been started so as not to hear of its terminal's end.
         ["env", "--default-signal=HUP", folder / "closlab", "list"],
         cwd=folder,
-        env=os.environ | told | {"PATH": f"{tools}:{os.environ['PATH']}"},
+        env=os.environ | changes | {"PATH": f"{tools}:{os.environ['PATH']}"},
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -129,8 +129,8 @@ def test_what_is_not_built_there_is_named(name: str, is_broken: bool, tmp_path: 
     done = taken_from(source, tmp_path / "bin")
     assert done.returncode == 6
     right = ("1.2.3", "the prompt", "on your PATH")
-    (told,) = (line for line in done.stderr.splitlines() if not line.endswith(right))
-    assert "does not run" in told if is_broken else "build" in told
+    (line,) = (line for line in done.stderr.splitlines() if not line.endswith(right))
+    assert "does not run" in line if is_broken else "build" in line
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

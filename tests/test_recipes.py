@@ -134,9 +134,9 @@ def load_balancer() -> Recipe:
 
 def test_a_load_balancer_of_ones_own_takes_less_than_fifty_lines(tree: Path) -> None:
     recipe = load_balancer()
-    told = {language: content for language, content in recipe.blocks if language != "sh"}
-    added = [line for line in told["diff"].splitlines() if line.startswith("+")]
-    assert 0 < len(told["p4"].splitlines()) + len(added) < 50
+    blocks = {language: content for language, content in recipe.blocks if language != "sh"}
+    added = [line for line in blocks["diff"].splitlines() if line.startswith("+")]
+    assert 0 < len(blocks["p4"].splitlines()) + len(added) < 50
 
     def copy_only(tree: Path, commands: str) -> None:
         if commands.startswith("cp "):

@@ -119,9 +119,9 @@ def test_no_files_of_c_use_each_other_in_a_circle(folder: str) -> None:
 
 def test_ten_questions_are_answered_where_the_internals_say() -> None:
     text = (ROOT / "docs" / "internals.md").read_text()
-    told = re.findall(r"^\| .+\? \| `([\w/.]+)` \|$", text, re.MULTILINE)
-    assert len(told) == len(set(told)) == 10
-    assert [path for path in told if not (ROOT / path).is_file()] == []
+    paths = re.findall(r"^\| .+\? \| `([\w/.]+)` \|$", text, re.MULTILINE)
+    assert len(paths) == len(set(paths)) == 10
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
 
 
 def test_the_picture_of_imports_is_of_today() -> None:

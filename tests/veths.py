@@ -49,7 +49,7 @@ def entering(holder: int) -> tuple[str, ...]:
     return ("nsenter", *user, "--net", "--target", str(holder))
 
 
-def told_alone(module: str) -> dict[str, Any]:
+def run_alone(module: str) -> dict[str, Any]:
     """What a module prints in namespaces of its own: by case, what came and what should have."""
     done = subprocess.run(
         [*alone("--mount"), sys.executable, "-m", module],

@@ -8,11 +8,11 @@ import os
 
 from lab.machine.speed import slowness
 
-_TOLD = "CLOSLAB_TESTS_SLOWNESS"  # to the processes that a test run starts: measured once for all
+_NAME = "CLOSLAB_TESTS_SLOWNESS"  # for the processes that a test run starts: measured once for all
 
-if _TOLD not in os.environ:
-    os.environ[_TOLD] = f"{slowness():.1f}"
-SLOWNESS = float(os.environ[_TOLD])
+if _NAME not in os.environ:
+    os.environ[_NAME] = f"{slowness():.1f}"
+SLOWNESS = float(os.environ[_NAME])
 
 LONG_S = 200.0 * SLOWNESS
 TEST_S = 1.5 * LONG_S  # a test that hangs is ended

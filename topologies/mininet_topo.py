@@ -42,7 +42,7 @@ Begun = Callable[[int, str], object]
 """Who is told of the process that a node's shell is."""
 
 
-class _Told:
+class _ReportsShell:
     """A node that tells of its shell as soon as there is one: it may end before it says a word."""
 
     def _popen(self, cmd: list[str], **params: Any) -> Any:
@@ -52,14 +52,14 @@ class _Told:
         return process
 
 
-class PassiveSwitch(_Told, Switch):  # type: ignore[misc]
+class PassiveSwitch(_ReportsShell, Switch):  # type: ignore[misc]
     """A switch's interfaces, without the switch."""
 
     def start(self, controllers: object) -> None:
         """Nothing to start: another process moves the packets."""
 
 
-class QuietHost(_Told, Host):  # type: ignore[misc]
+class QuietHost(_ReportsShell, Host):  # type: ignore[misc]
     """A host that says nothing unasked: neighbour discovery would show up in every count."""
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  (Mininet's name)

@@ -100,12 +100,12 @@ class ShownRun:
 
     name: str  # of its scenario
     page: Path
-    told: str  # what it begins with
+    summary: str  # what it begins with
 
 
 def reports_page(runs: Sequence[ShownRun]) -> str:
     """Which there are, and what each says."""
-    lines = (f"- [{run.name}]({run.name}.html): {run.told}" for run in runs)
+    lines = (f"- [{run.name}]({run.name}.html): {run.summary}" for run in runs)
     return (
         "# Reports\n\nWhat a run ends in: `closlab run NAME --engine sim` makes each of these. "
         "Step through *The fabric* by its buttons.\n\n" + "\n".join(lines) + "\n"

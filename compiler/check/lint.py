@@ -168,7 +168,7 @@ class _Flow:
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
         self.tracked: set[c.Variable] = set()
-        self.told: set[c.Variable] = set()
+        self.reported: set[c.Variable] = set()
 
     def body(self, body: c.Block, params: tuple[c.Variable, ...], what: str) -> None:
         """An action's or function's body, whose out parameters must get values."""
@@ -281,8 +281,9 @@ class _Flow:
             return
         if isinstance(expr, c.Ref):
             variable = expr.symbol
-            if variable in self.tracked and variable not in assigned and variable not in self.told:
-                self.told.add(variable)
+            is_unset = variable in self.tracked and variable not in assigned
+            if is_unset and variable not in self.reported:
+                self.reported.add(variable)
                 self.diagnostics.warning(
                     "uninitialised",
                     expr.span,

@@ -16,7 +16,7 @@ from files import shown
 from lab import api
 from lab.engines.sim import engine as _engine  # noqa: F401  (there before it is forked)
 from lab.errors import LabError, RunError, ScenarioError
-from lab.progress import Told
+from lab.progress import HeardStages
 from lab.runs.why import why
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
@@ -77,8 +77,9 @@ def slowest(bounds: Bounds, folder: Path, host: str | None, most: int) -> dict[s
 
 def reason(bounds: Bounds, folder: Path, what: str | None) -> dict[str, Any]:
     """What held a message, a host, a job or the run up; nothing is kept of it."""
-    found = why(folder, what, Told(lambda _: None))
-    return {"told": list(found.told()), "found": found.model_dump(mode="json", exclude_none=True)}
+    found = why(folder, what, HeardStages(lambda _: None))
+    facts = found.model_dump(mode="json", exclude_none=True)
+    return {"told": list(found.sentences()), "found": facts}
 
 
 def compared(bounds: Bounds, folders: Sequence[Path]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from lab.engines.sim.engine import build
 from lab.engines.sim.simulation import Simulation
 from lab.errors import LabError
 from lab.machine.scratch import kept_by_us
-from lab.progress import Told
+from lab.progress import HeardStages
 from lab.results.alone import Alone
 from lab.results.outcome import Note
 from lab.scenario.experiment import Experiment
@@ -122,7 +122,7 @@ class Bench:
         self._experiment = Experiment.of(scenario)
         with ExitStack() as stack:
             self._switches, self._simulation = build(
-                self._experiment, Path(self._held.name), Told(lambda _: None), stack
+                self._experiment, Path(self._held.name), HeardStages(lambda _: None), stack
             )
             self._stack = stack.pop_all()
         settings = self._experiment.settings

@@ -30,19 +30,19 @@ _SAME_BYTES: dict[str, tuple[Case, Case]] = {  # carried as they should be, and 
 
 def _judge(found: Mapping[str, Found]) -> Judgement:
     apart: dict[str, float] = {}
-    told: dict[str, float] = {}
+    ratios: dict[str, float] = {}
     for name in _SAME_BYTES:
         usual, other = found[f"{name}, without"], found[f"{name}, with"]
         longer = other.duration_ns / usual.duration_ns
-        told[name] = other.energy_j / usual.energy_j
-        apart[name] = abs(told[name] / longer - 1)
+        ratios[name] = other.energy_j / usual.energy_j
+        apart[name] = abs(ratios[name] / longer - 1)
     return Judgement(
         Verdict.of(value <= _MOST_APART for value in apart.values()),
         "Joules, in multiples of what they are without: "
-        + ", ".join(f"{name} {number(value)}" for name, value in told.items())
+        + ", ".join(f"{name} {number(value)}" for name, value in ratios.items())
         + f". That is the time's multiple within {percent(max(apart.values()))}.",
-        {**told, **{f"{name}: apart from time's": value for name, value in apart.items()}},
-        bars("How many times the joules", told, lambda value: f"{number(value)} x"),
+        {**ratios, **{f"{name}: apart from time's": value for name, value in apart.items()}},
+        bars("How many times the joules", ratios, lambda value: f"{number(value)} x"),
     )
 
 

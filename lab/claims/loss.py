@@ -99,9 +99,9 @@ class Costs:
         """The share of its utilisation without loss that a job loses."""
         return 1 - self.utilisation[way][rate] / self.utilisation[way][0.0]
 
-    def told(self, rate: float) -> str:
+    def text(self, rate: float) -> str:
         """All the costs at a rate, for a sentence."""
-        return _told(
+        return _text(
             {
                 way: (self.cost(way, rate), self.error(way, rate) / self.utilisation[way][0.0])
                 for way in WAYS
@@ -151,7 +151,7 @@ def formula_cost(exposed: float, efficiency: float) -> float:
     return 1 - with_loss / (1 - exposed)
 
 
-def _told(shares: Mapping[str, tuple[float, float]]) -> str:
+def _text(shares: Mapping[str, tuple[float, float]]) -> str:
     """Shares by way, each with its error where that is a tenth of a per cent or more."""
     return ", ".join(
         f"{percent(share)}{f' (± {percent(error)})' if error >= 0.001 else ''} with {way}"
@@ -174,7 +174,7 @@ def _judge_thirteen(found: Mapping[str, Found]) -> Judgement:
     return Judgement(
         Verdict.of(agrees.values()),
         f"Where {percent(figures['exposed communication'])} of a step is exposed communication, "
-        f"0.1 % costs {costs.told(rate)}. "
+        f"0.1 % costs {costs.text(rate)}. "
         f"{_whose('Near it, from 9 to 17 %', agrees)} A formula for one flow says "
         f"{percent(figures['formula, go-back-n'])} for go-back-n and "
         f"{percent(figures['formula, go-back-0'])} for go-back-0; a ring waits for the unluckiest "
@@ -191,7 +191,7 @@ def _judge_five(found: Mapping[str, Found]) -> Judgement:
     agrees = {way: value < 0.05 for way, value in left.items()}
     return Judgement(
         Verdict.of(agrees.values()),
-        f"At 1 % GPUs compute {_told(with_errors)} of the time (at most, for a job that has not "
+        f"At 1 % GPUs compute {_text(with_errors)} of the time (at most, for a job that has not "
         f"ended after 30 ms). {_whose('Less than 5 %', agrees)}",
         {f"{way}: utilisation at 1.00%": value for way, value in left.items()},
         costs.drawing(),
@@ -204,7 +204,7 @@ def _judge_half(found: Mapping[str, Found]) -> Judgement:
     agrees = {way: cost > 0.5 for way, cost in of_each.items()}
     return Judgement(
         Verdict.of(agrees.values()),
-        f"1 % costs {costs.told(0.01)}. {_whose('More than half', agrees)}",
+        f"1 % costs {costs.text(0.01)}. {_whose('More than half', agrees)}",
         costs.figures(0.01),
         costs.drawing(),
     )
@@ -216,7 +216,7 @@ def _judge_vendors(found: Mapping[str, Found]) -> Judgement:
     agrees = {way: cost >= 0.45 for way, cost in of_each.items()}
     return Judgement(
         Verdict.of(agrees.values()),
-        f"0.1 % costs {costs.told(0.001)}. {_whose('Half or more', agrees)} A lost last packet "
+        f"0.1 % costs {costs.text(0.001)}. {_whose('Half or more', agrees)} A lost last packet "
         "costs a time-out, and 4.2 ms are as long as four steps of this job: the longer the steps "
         "of a job, the less it matters.",
         costs.figures(0.001),

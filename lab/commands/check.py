@@ -17,11 +17,11 @@ from lab.configs.cures import write_cures
 from lab.configs.device import NOT_OF_TEMPLATES, Device, is_device, read_device
 from lab.configs.fabric import Fabric, read_fabric
 from lab.configs.findings import Finding, Level
+from lab.configs.output import content, left_out, lines
 from lab.configs.proofs import Proof, prove, written
 from lab.configs.rules import check
 from lab.configs.sarif import sarif
 from lab.configs.scenarios import check_scenario
-from lab.configs.told import content, left_out, lines
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import writing_to
 from lab.scenario import catalogue

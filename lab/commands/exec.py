@@ -13,7 +13,7 @@ from lab.commands.options import Changes, Dilation, On, Out, Running, Stretch, t
 from lab.engines.mininet import hands, running
 from lab.errors import LabError
 from lab.progress import Stages
-from lab.runs.programs import Ground, Wanted, launch, launch_on, told
+from lab.runs.programs import Ground, Wanted, ending, launch, launch_on
 from lab.runs.verbs import VerbsDoor, uses_verbs_library
 from lab.scenario import catalogue
 
@@ -111,7 +111,7 @@ def run(
     found = running.find(lab)
     ground = Ground.of_running(found)
     ended = launch(wanted, ground)
-    print(told(ended, ground.dilation), file=sys.stderr)
+    print(ending(ended, ground.dilation), file=sys.stderr)
     if died := hands.befallen(found.folder):
         print(f"Meanwhile {died}: the fabric was not whole.", file=sys.stderr)
     return ended.code or bool(died)

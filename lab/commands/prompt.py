@@ -57,7 +57,7 @@ _POLL_S = 0.05
 _PROBES = 5
 _PROBE_PORT = 9  # discard
 _PROBE_BYTES = 256  # more than one of them has, telemetry included
-_MOST_TOLD = 24  # names in a message
+_MOST_NAMED = 24  # names in a message
 _SERVER_S = 0.5  # that iperf has to listen
 _IPERF_S = 5  # that it sends
 
@@ -438,8 +438,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
             raise LabError("iperf is not installed: apt-get install iperf")
         nodes = self._emulation.network
         address = str(self._fabric.address(self._fabric.node(there)))
-        is_told = Path(tool).name == "iperf"  # iperf3's server hears of UDP from its client
-        server = nodes.get(there).popen([tool, "-s", *(f for f in flags if f == "-u" and is_told)])
+        is_v2 = Path(tool).name == "iperf"  # iperf3's server hears of UDP from its client
+        server = nodes.get(there).popen([tool, "-s", *(f for f in flags if f == "-u" and is_v2)])
         try:
             time.sleep(_SERVER_S)
             client = nodes.get(here).popen([tool, "-c", address, "-t", str(_IPERF_S), *flags])
@@ -584,8 +584,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
 def _listed(names: Iterable[str]) -> str:
     """As many of them as one would read."""
     shown = list(names)
-    more = [f"{len(shown) - _MOST_TOLD} more"] if len(shown) > _MOST_TOLD else []
-    return ", ".join((*shown[:_MOST_TOLD], *more))
+    more = [f"{len(shown) - _MOST_NAMED} more"] if len(shown) > _MOST_NAMED else []
+    return ", ".join((*shown[:_MOST_NAMED], *more))
 
 
 def _entry_row(entry: TableEntry) -> tuple[str, str]:

@@ -111,11 +111,11 @@ def _twice(*courses: list[list[str]]) -> int:
         (then,) = side_by_side([Job([*words[at], *again]) for at in failed])
         for at, code in zip(failed, then, strict=True):
             codes[at] = code
-        unknown = _told_of(beside - _failures(notes))
+        unknown = _without_reason(beside - _failures(notes))
     return next(filter(None, codes), _FAILED if unknown else 0)
 
 
-def _told_of(tests: set[str]) -> list[str]:
+def _without_reason(tests: set[str]) -> list[str]:
     """Tell which failed beside others and passed alone; those of them that have no known reason."""
     reasons = dict(_REASON.findall((ROOT / KNOWN).read_text()))
     found = {test: reasons.get(test.partition("[")[0]) for test in sorted(tests)}

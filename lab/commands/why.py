@@ -37,7 +37,7 @@ def command(
     if is_json:
         print(json.dumps(because.model_dump(mode="json", exclude_none=True), indent=2))
     else:
-        for said in because.told():
+        for said in because.sentences():
             print(said)
     with writing_to(found, "What is told above is whole; it is not kept, nor in the report."):
         write_causes(found, because)

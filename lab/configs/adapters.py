@@ -3,7 +3,7 @@
 `mlnx_qos -i eth0` (Mellanox/mlnx-tools) prints whether DSCPs are trusted, which priority each
 has, and which priorities are paused. `cma_roce_tos` prints the ToS of connections of rdma_cm, whose
 upper six bits are the DSCP. `grep -r . /sys/class/net/eth0/ecn` prints a line a setting: whether
-congestion is told (`roce_np/enable/3`) and heeded (`roce_rp/enable/3`), and with which DSCP
+congestion is notified (`roce_np/enable/3`) and heeded (`roce_rp/enable/3`), and with which DSCP
 (`roce_np/cnp_dscp`; NVIDIA's MLNX_OFED documentation, Explicit Congestion Notification). They are
 the files HOST.mlnx_qos, HOST.cma_roce_tos and HOST.ecn, or one after the other HOST.adapter.
 """
@@ -64,7 +64,7 @@ class Adapter:
 
     @property
     def dscp(self) -> int | None:
-        """Of connections' packets; None: it is not told."""
+        """Of connections' packets; None: not configured."""
         return None if self.tos is None else self.tos >> 2
 
 
@@ -103,22 +103,22 @@ class _Reader:
     def _take(self, at: int, text: str) -> bool:
         if asked := _ASKED.fullmatch(text):
             self._nic = self._of(asked[1])
-        elif told := re.fullmatch(r"Priority trust state: (pcp|dscp)", text):
-            self._here().trust = told[1]
+        elif match := re.fullmatch(r"Priority trust state: (pcp|dscp)", text):
+            self._here().trust = match[1]
             self._here().said("trust", self._path, at)
-        elif told := _PRIO.fullmatch(text):
-            for dscp in told[2].rstrip(",").split(","):
-                self._here().priorities[self._number(at, text, dscp, 63)] = int(told[1])
+        elif match := _PRIO.fullmatch(text):
+            for dscp in match[2].rstrip(",").split(","):
+                self._here().priorities[self._number(at, text, dscp, 63)] = int(match[1])
             self._here().said("dscp2prio", self._path, at)
-        elif told := _ROW.fullmatch(text):
-            if told[1] == "enabled":
-                flags = told[2].split()
+        elif match := _ROW.fullmatch(text):
+            if match[1] == "enabled":
+                flags = match[2].split()
                 if not set(flags) <= {"0", "1"}:
                     return False
                 self._here().pfc = frozenset(p for p, flag in enumerate(flags) if flag == "1")
                 self._here().said("pfc", self._path, at)
-        elif told := _ECN.fullmatch(text):
-            return self._ecn(at, text, told)
+        elif match := _ECN.fullmatch(text):
+            return self._ecn(at, text, match)
         elif re.fullmatch(r"\d{1,3}", text):
             self._adapter.tos = self._number(at, text, text, 255)
             self._adapter.tos_file = self._path, at
@@ -126,17 +126,17 @@ class _Reader:
             return _IDLE.fullmatch(text) is not None
         return True
 
-    def _ecn(self, at: int, text: str, told: re.Match[str]) -> bool:
-        nic = self._of(told[1] or "")
-        what, _, priority = told[3].partition("/")
-        if what == "enable" and priority in map(str, range(8)) and told[4] in ("0", "1"):
-            of = nic.tells if told[2] == "np" else nic.heeds
-            of[int(priority)] = told[4] == "1"
-        elif (told[2], what) == ("np", "cnp_dscp"):
-            nic.cnp_dscp = self._number(at, text, told[4], 63)
+    def _ecn(self, at: int, text: str, match: re.Match[str]) -> bool:
+        nic = self._of(match[1] or "")
+        what, _, priority = match[3].partition("/")
+        if what == "enable" and priority in map(str, range(8)) and match[4] in ("0", "1"):
+            of = nic.tells if match[2] == "np" else nic.heeds
+            of[int(priority)] = match[4] == "1"
+        elif (match[2], what) == ("np", "cnp_dscp"):
+            nic.cnp_dscp = self._number(at, text, match[4], 63)
         else:
             return False  # DCQCN's own numbers, whose words the lab has not
-        nic.said(f"{told[2]}/{what}", self._path, at)
+        nic.said(f"{match[2]}/{what}", self._path, at)
         return True
 
     def _number(self, at: int, text: str, value: str, most: int) -> int:

@@ -72,7 +72,7 @@ def extra_ns(speed_mbps: int, port_mtu: int, frame: int, options: Options) -> in
 
 
 def need(switch: Switch, port: Port, options: Options) -> Need | None:
-    """The headroom that a port's cable needs; None: how long it is is not told."""
+    """The headroom that a port's cable needs; None: its length is not configured."""
     link = link_of(port)
     if link is None:
         return None
@@ -123,7 +123,7 @@ def facts_of(found: Findings, switch: Switch, port: Port) -> dict[str, Any]:
 
 
 def xoff_at(switch: Switch, port: Port, priority: int) -> int | None:
-    """What one sender alone may have in a switch before it is paused; None: it is not told."""
+    """What one sender alone may have in a switch before it is paused; None: not configured."""
     headroom = switch.headroom(port, switch.group_of(port, priority))
     if headroom is None:
         return None

@@ -1,9 +1,9 @@
 """A fabric's configurations as a scenario, and a report of what became of each of their parts.
 
 The lab has one value of each key for all switches (rates and delays of cables aside). Where they
-differ the commonest is taken, and all others are told by switch, place and value. What nobody tells
-is not made up: such keys are left out, so that the lab's usual values stand there, and the report
-names them.
+differ the commonest is taken, and all others are listed by switch, place and value. What nobody
+configures is not made up: such keys are left out, so that the lab's usual values stand there,
+and the report names them.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Report:
     became: list[dict[str, Any]] = field(default_factory=list)  # key, value, from, how many agree
     differs: list[dict[str, Any]] = field(default_factory=list)  # key, value, taken, where
     not_said: list[str] = field(default_factory=list)  # what the lab's model cannot have
-    not_told: list[str] = field(default_factory=list)  # what configurations leave open
+    left_open: list[str] = field(default_factory=list)  # what configurations leave open
     switches: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def content(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
             "became": self.became, "differs": self.differs, "not_in_the_model": self.not_said,
-            "not_told": self.not_told, "switches": self.switches,
+            "not_told": self.left_open, "switches": self.switches,
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
@@ -64,13 +64,13 @@ class Report:
             more = f" and {len(one['where']) - 8} more" if len(one["where"]) > 8 else ""
             yield f"  {one['key']}: {_shown(one['value'])} at {where}{more}"
         yield from self._block("What the lab's model does not have", self.not_said)
-        yield from self._block("What configurations do not tell", self.not_told)
-        for name, told in self.switches.items():
+        yield from self._block("What configurations do not tell", self.left_open)
+        for name, switch in self.switches.items():
             yield ""
-            yield f"{name} ({told['file']})"
-            for table, what in told["read"].items():
+            yield f"{name} ({switch['file']})"
+            for table, what in switch["read"].items():
                 yield f"  {table}: read for {what}"
-            for line in told["not_understood"]:
+            for line in switch["not_understood"]:
                 yield f"  not understood: {line}"
 
     def _block(self, title: str, lines: list[str]) -> Iterator[str]:
@@ -175,7 +175,7 @@ class _Maker:
             found["delay_ns"] = delay_ns(max(lengths))
         else:
             cable = " to ".join(map(str, ends))
-            self.report.not_told.append(f"{cable}: no CABLE_LENGTH; link.delay_ns stands for it")
+            self.report.left_open.append(f"{cable}: no CABLE_LENGTH; link.delay_ns stands for it")
         return found
 
     # --- the keys ---------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class _Maker:
         self._watchdog()
         self._adapters()
         self._content["traffic"] = {"kind": "permutation", "bytes": "1MB"}
-        self.report.not_told.append("traffic: every host sends 1 MB to another")
+        self.report.left_open.append("traffic: every host sends 1 MB to another")
         self.report.not_said += [
             f"{name}: {line}" for name, s in self._fabric.switches.items() for line in s.routing
         ]
@@ -215,7 +215,7 @@ class _Maker:
                 yield f"{switch.name} {port.name}", value
 
     def _take(self, key: str, source: str, tell: Tell[Any]) -> Any:
-        """The commonest of what is told, as a key; None: nobody tells it."""
+        """The commonest of what is configured, as a key; None: nobody configures it."""
         where: dict[str, list[str]] = {}
         values: dict[str, Any] = {}
         for place, value in tell:
@@ -223,7 +223,7 @@ class _Maker:
             values[text] = value
             where.setdefault(text, []).append(place)
         if not where:
-            self.report.not_told.append(f"{key}: the lab's usual value stands")
+            self.report.left_open.append(f"{key}: the lab's usual value stands")
             return None
         taken = min(where, key=lambda text: (-len(where[text]), text))
         every = sum(map(len, where.values()))
@@ -261,7 +261,7 @@ class _Maker:
             if COMPUTED in port.groups.values()
         ]
         if computed:
-            self.report.not_told.append(
+            self.report.left_open.append(
                 f"headroom of {computed[0]}"
                 + (f" and {len(computed) - 1} more" if len(computed) > 1 else "")
                 + ": the switch computes it itself (profile NULL), and so does the lab"
@@ -273,7 +273,7 @@ class _Maker:
                                        "from": asic.source, "of": "asked for"})  # fmt: skip
         else:
             skus = sorted({switch.hwsku or "not told" for switch in self._fabric.switches.values()})
-            self.report.not_told.append(
+            self.report.left_open.append(
                 f"the memory's cells (HWSKU {', '.join(skus)}): memory counts in bytes; "
                 f"--profile names a chip, one of {', '.join(sorted(ASICS))}"
             )
@@ -410,8 +410,8 @@ class _Maker:
     def _watchdog(self) -> None:
         def watch(name: str) -> Tell[int]:
             for switch in self._fabric.switches.values():
-                for port, told in switch.watches.items():
-                    value = getattr(told, name)
+                for port, config in switch.watches.items():
+                    value = getattr(config, name)
                     if value is not None:
                         yield f"{switch.name} {port}", value * _MS
 

@@ -30,7 +30,7 @@ _PANEL = re.compile(
     r"Ethernet\d{1,4}"
 )  # a port that is neither for management nor within a chassis
 _MOST_MEMORY = 2**40 - 1  # chips with packet memory of their own beside them have many GB
-_LAST_GROUP, _LAST_QUEUE = 7, 63  # some chips have a dozen queues a port, of which 0 to 7 are told
+_LAST_GROUP, _LAST_QUEUE = 7, 63  # some chips have a dozen queues a port; 0 to 7 are listed
 USUAL_MTU = 9100  # of a port that says none: buffermgrd's own
 _COLOURS = "green"  # of WRED: what no meter has coloured is green
 
@@ -189,15 +189,15 @@ class Switch:
     lossless_mtu: int | None
     trimming: Trimming | None
     hashed: frozenset[str] | None  # the fields that ways are chosen by; None: the chip's own
-    bgp: frozenset[str] | None  # whom BGP is spoken with; None: not told by name
+    bgp: frozenset[str] | None  # BGP's peers by name; None: not known
     dangling: list[tuple[str, str, str, str]]  # a table, a key, and the table and name of nothing
     unread: list[str]
     addresses: dict[str, list[Address]]  # by port
-    sessions: set[str] = field(default_factory=set)  # of BGP, told by FRR: addresses and ports
-    routing: tuple[str, ...] = ()  # what FRR tells beside
+    sessions: set[str] = field(default_factory=set)  # of BGP, by FRR: addresses and ports
+    routing: tuple[str, ...] = ()  # what else FRR's configuration says
     kind: str = "sonic"  # of what its file is
     lines: dict[tuple[str, str], int] = field(default_factory=dict)  # of texts, by table and key
-    speedless: set[str] = field(default_factory=set)  # ports whose speed nobody has told yet
+    speedless: set[str] = field(default_factory=set)  # ports whose speed is not known yet
 
     def map_of(self, port: Port, kind: str) -> dict[int, int] | None:
         """A map that a port uses; None: it uses none that is there."""

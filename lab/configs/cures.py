@@ -22,7 +22,7 @@ _COMMANDS: Mapping[str, Callable[[Iterable[Op]], list[str]]] = {
 
 
 def commands_of(fabric: Fabric, findings: Iterable[Finding]) -> dict[str, list[str]]:
-    """By switch that is told of by a text: what mends all that is found of it."""
+    """By switch whose configuration is a text: what mends all that is found of it."""
     return {
         name: _COMMANDS[fabric.switches[name].kind](ops)
         for name, ops in patch_of(findings).items()
@@ -40,8 +40,8 @@ def write_cures(fabric: Fabric, findings: list[Finding], out: Path) -> None:
             continue
         lines = made.get(name, [])
         if switch.kind == eos.KIND:
-            told = text_of(switch.file).rstrip("\n")
-            (out / f"{name}.eos").write_text("\n".join([told, *lines, ""]))
+            text = text_of(switch.file).rstrip("\n")
+            (out / f"{name}.eos").write_text("\n".join([text, *lines, ""]))
         else:
             own = switch.file.with_suffix(".nv")
             before = text_of(own).splitlines() if own.is_file() else []

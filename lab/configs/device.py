@@ -144,7 +144,7 @@ def _common(folder: Path, common: Path | None) -> Path | None:
 
 
 def _variables(folder: Path, role: str) -> dict[str, Any]:
-    """What sonic-cfggen tells templates of a switch without neighbours."""
+    """What sonic-cfggen gives templates of a switch without neighbours."""
     try:
         kind = read_text(folder.parent / "platform_asic", 100).strip()
     except FileError:

@@ -2,7 +2,7 @@
 
 Commands are those of Arista's Validated Designs (aristanetworks/avd, the configurations that its
 eos_cli_config_gen is tested by). An interface has what its `service-profile` says, unless it says
-so itself. A port that routes trusts DSCPs unless told otherwise, and one that switches does not.
+so itself. A port that routes trusts DSCPs unless configured otherwise; one that switches does not.
 
 EOS has maps and thresholds of its own where a text says none, and they differ by platform; so a
 DSCP is asked about if the text maps it, and how much headroom EOS finds is not asked. `kbytes` are
@@ -27,7 +27,7 @@ _SPEED = re.compile(
 )
 _FEC = {"reed-solomon": "rs", "fire-code": "fc"}
 _PORT = re.compile(r"(?:Ethernet|Et)(\d+(?:/\d+)*)")
-_ROUTED_MTU, _SWITCHED_MTU = 1500, 9214  # where none is told: IP's, and what fits through a port
+_ROUTED_MTU, _SWITCHED_MTU = 1500, 9214  # where none is set: IP's, and what fits through a port
 # Lines that say nothing of what is asked here, in interfaces.
 _IDLE = {
     "description", "logging", "switchport", "spanning-tree", "lldp", "storm-control", "snmp",
@@ -41,7 +41,7 @@ class _Queue:
     """Of a tx-queue."""
 
     line: int
-    is_strict: bool | None = None  # None: not told
+    is_strict: bool | None = None  # None: not set
     percent: int | None = None
     is_shaped: bool = False
     marks: tuple[int, int, int] | None = None  # least, most, percent
@@ -125,9 +125,9 @@ class _Reader:
         for name, port in self._ports.items():
             self._tell(name, port)
         if self._queue_map:
-            told = {tc: tc for tc in range(8)} | self._queue_map
+            queues = {tc: tc for tc in range(8)} | self._queue_map
             self._said.tables["TC_TO_QUEUE_MAP"] = {
-                _MAP: {str(tc): str(queue) for tc, queue in told.items()}
+                _MAP: {str(tc): str(queue) for tc, queue in queues.items()}
             }
         return self._said
 
@@ -138,9 +138,9 @@ class _Reader:
         match words:
             case ["hostname", name]:
                 said.name = name
-            case ["interface", name] if told := _PORT.fullmatch(name):
-                self._ports.setdefault(f"Ethernet{told[1]}", _Port(_Qos(at)))
-                said.lines["PORT", f"Ethernet{told[1]}"] = at
+            case ["interface", name] if match := _PORT.fullmatch(name):
+                self._ports.setdefault(f"Ethernet{match[1]}", _Port(_Qos(at)))
+                said.lines["PORT", f"Ethernet{match[1]}"] = at
             case ["qos", "profile", name]:
                 self._profiles.setdefault(name, _Qos(at))
             case ["qos", "map", "dscp", *which, "to", "traffic-class", tc]:
@@ -171,15 +171,15 @@ class _Reader:
             raise self._said.wrong(
                 at, " ".join(words), f"Numbers are 0 to {most}, and classes and queues 0 to 7."
             )
-        told = dict.fromkeys(keys, value)
+        entries = dict.fromkeys(keys, value)
         if table:
-            self._said.map(table, _MAP, at, told)
+            self._said.map(table, _MAP, at, entries)
         else:
-            self._queue_map |= told
-            self._said.lines.update({("TC_TO_QUEUE_MAP", f"{_MAP}|{tc}"): at for tc in told})
+            self._queue_map |= entries
+            self._said.lines.update({("TC_TO_QUEUE_MAP", f"{_MAP}|{tc}"): at for tc in entries})
 
     def _section(self, at: int, around: list[list[str]], words: list[str]) -> None:
-        """A line of what is not read, which is told once; or of what is."""
+        """A line of a section that is not read, which is listed once; or of one that is."""
         if self._skipped is not None:
             first, header, more = self._skipped
             self._skipped = first, header, more + 1
@@ -196,8 +196,8 @@ class _Reader:
 
     def _within(self, at: int, around: list[list[str]], words: list[str]) -> bool:
         match around[0]:
-            case ["interface", name] if told := _PORT.fullmatch(name):
-                port = self._ports[f"Ethernet{told[1]}"]
+            case ["interface", name] if match := _PORT.fullmatch(name):
+                port = self._ports[f"Ethernet{match[1]}"]
                 return self._qos(at, port.qos, around[1:], words) or (
                     len(around) == 1 and self._port(at, port, words)
                 )
@@ -209,8 +209,8 @@ class _Reader:
 
     def _port(self, at: int, port: _Port, words: list[str]) -> bool:
         match words:
-            case ["speed", *rest] if told := _SPEED.fullmatch(" ".join(rest)):
-                port.speed = int(told[1]) * 1000 if told[1] else int(told[2])
+            case ["speed", *rest] if match := _SPEED.fullmatch(" ".join(rest)):
+                port.speed = int(match[1]) * 1000 if match[1] else int(match[2])
             case ["mtu", mtu] if number(mtu, 65_535):
                 port.mtu = number(mtu, 65_535)
             case ["shutdown"] | ["no", "shutdown"]:
@@ -267,8 +267,8 @@ class _Reader:
                 qos.action = "drop"
                 return True
             case ["default" | "timer", *rest]:
-                told = [word for word in rest if word != "forced"]
-                for name, text in zip(told[::2], told[1::2], strict=False):
+                pairs = [word for word in rest if word != "forced"]
+                for name, text in zip(pairs[::2], pairs[1::2], strict=False):
                     if name not in ("timeout", "recovery-time", "polling-interval"):
                         return False
                     if text == "auto":
@@ -276,7 +276,7 @@ class _Reader:
                     if not re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text):
                         return False
                     qos.times[name] = round(float(text) * 1000)
-                return bool(told) and len(told) % 2 == 0
+                return bool(pairs) and len(pairs) % 2 == 0
         return False
 
     def _bgp(self, at: int, words: list[str]) -> bool:
@@ -291,8 +291,8 @@ class _Reader:
                 self._said.put("BGP_NEIGHBOR", name, at, asn=self._groups.get(group) or None)
             case ["neighbor", "interface", which, "peer-group", _, *_]:
                 for part in listed(which):
-                    if told := _PORT.fullmatch(part):
-                        self._said.put("BGP_NEIGHBOR", f"Ethernet{told[1]}", at)
+                    if match := _PORT.fullmatch(part):
+                        self._said.put("BGP_NEIGHBOR", f"Ethernet{match[1]}", at)
             case ["router-id" | "maximum-paths" | "redistribute" | "distance", *_]:
                 pass
             case ["neighbor" | "no" | "bgp" | "address-family" | "update", *_]:
@@ -324,8 +324,8 @@ class _Reader:
         trusts = qos.trust in ("dscp", None) if port.is_routed else qos.trust == "dscp"
         if qos.trust or paused or qos.queues:
             self._tell_pauses(name, qos, paused, trusts and "DSCP_TO_TC_MAP" in said.tables)
-        for queue, told in qos.queues.items():
-            self._tell_queue(name, queue, told)
+        for queue, config in qos.queues.items():
+            self._tell_queue(name, queue, config)
 
     def _tell_pauses(self, name: str, qos: _Qos, paused: set[int], trusts: bool) -> None:
         said, usual = self._said, self._usual
@@ -349,28 +349,29 @@ class _Reader:
             if poll := times.get("polling-interval"):
                 said.put("PFC_WD", "GLOBAL", qos.pause_line, POLL_INTERVAL=poll)
 
-    def _tell_queue(self, name: str, queue: int, told: _Queue) -> None:
+    def _tell_queue(self, name: str, queue: int, config: _Queue) -> None:
         said, key = self._said, f"{name}|{queue}"
         entry: dict[str, str] = {}
-        curve = told.marks or told.drops
+        curve = config.marks or config.drops
         if curve is not None:
             profile = f"{name}-{queue}"
             entry["wred_profile"] = profile
             said.put(
-                "WRED_PROFILE", profile, told.line, ecn="ecn_all" if told.marks else "ecn_none",
-                wred_green_enable="true" if told.drops else "false", green_min_threshold=curve[0],
+                "WRED_PROFILE", profile, config.line, ecn="ecn_all" if config.marks else "ecn_none",
+                wred_green_enable="true" if config.drops else "false", green_min_threshold=curve[0],
                 green_max_threshold=curve[1], green_drop_probability=curve[2],
             )  # fmt: skip
-        if told.is_strict or (told.is_strict is False and told.percent):
-            kind = "STRICT" if told.is_strict else "DWRR"
-            turn = f"{kind}-{'shaped' if told.is_shaped else told.percent or 0}"
+        if config.is_strict or (config.is_strict is False and config.percent):
+            kind = "STRICT" if config.is_strict else "DWRR"
+            turn = f"{kind}-{'shaped' if config.is_shaped else config.percent or 0}"
             entry["scheduler"] = turn
             said.put(
-                "SCHEDULER", turn, told.line, type=kind,
-                weight=None if told.is_strict else told.percent, pir=1 if told.is_shaped else None,
+                "SCHEDULER", turn, config.line, type=kind,
+                weight=None if config.is_strict else config.percent,
+                pir=1 if config.is_shaped else None,
             )  # fmt: skip
         if entry:
-            said.put("QUEUE", key, told.line, **entry)
+            said.put("QUEUE", key, config.line, **entry)
 
 
 def _queue(queue: _Queue, words: list[str]) -> bool:

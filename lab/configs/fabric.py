@@ -2,11 +2,11 @@
 
 `sources.py` knows whose files are read. `HOSTNAME.lldp` beside a switch's is what `show lldp
 table` (SONiC), `show lldp neighbors` (EOS) or `net show lldp` (Cumulus) printed there, for switches
-that do not tell their neighbours. What is unknown then may follow from addresses (`joining.py`).
+that do not name their neighbours. What is unknown then may follow from addresses (`joining.py`).
 
 A neighbour is a switch if its file is in the folder. It is a host if DEVICE_NEIGHBOR_METADATA says
 that it is a server, if its adapters' settings are in the folder, or if whoever asks names hosts by
-a pattern; any other is left out and told.
+a pattern; any other is left out and listed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Fabric:
     switches: dict[str, Switch]
     cables: list[Cable] = field(default_factory=list)
     hosts: dict[str, list[Place]] = field(default_factory=dict)
-    one_sided: list[Cable] = field(default_factory=list)  # told by the first end alone
+    one_sided: list[Cable] = field(default_factory=list)  # named by the first end alone
     contradicted: list[tuple[Place, Place]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     outward: set[str] = field(default_factory=set)  # switches with cables that are left out
@@ -115,7 +115,7 @@ class Fabric:
         return nic.lines.get(finding.table, (nic.file, 1))
 
     def in_use(self, switch: Switch) -> Iterator[Port]:
-        """Ports that are up and lead somewhere, or are told how to queue."""
+        """Ports that are up and lead somewhere, or have QoS configured."""
         for port in switch.ports.values():
             if port.is_up and (port.name in switch.neighbours or port.has_qos):
                 yield port
@@ -133,7 +133,7 @@ def response_ns(speed_mbps: int) -> int:
 
 
 def link_of(port: Port) -> LinkSpec | None:
-    """The cable at a port; None: its length is not told."""
+    """The cable at a port; None: its length is not configured."""
     if port.cable_m is None:
         return None
     return LinkSpec(port.speed_mbps * 1_000_000, delay_ns(port.cable_m))
@@ -191,7 +191,7 @@ def read_fabric(folder: Path, hosts: str | None = None) -> Fabric:
 
 
 def _hear_lldp(folder: Path, switch: Switch) -> None:
-    """Neighbours by `show lldp table`, of a switch that is told of none."""
+    """Neighbours by `show lldp table`, of a switch whose configuration names none."""
     beside = (folder / f"{switch.name}.lldp", switch.file.parent / "lldp.txt")
     for file in beside:
         if switch.neighbours or not file.is_file():
@@ -203,10 +203,10 @@ def _hear_lldp(folder: Path, switch: Switch) -> None:
         here = {name: port.name for port in switch.ports.values()
                 for name in (port.name, port.alias) if name}  # fmt: skip
         for at, line in enumerate(text.splitlines(), 1):
-            told = _LLDP.fullmatch(line.strip())
-            about = (told["about"] or "") if told else ""
+            match = _LLDP.fullmatch(line.strip())
+            about = (match["about"] or "") if match else ""
             other = next((m for one in _LLDP_OTHERS if (m := one.fullmatch(line.strip()))), None)
-            found = other or told
+            found = other or match
             if found is None or found["port"] not in here:
                 if _ANY_PORT.match(line.strip()):
                     switch.unread.append(
@@ -264,7 +264,7 @@ def _lay(fabric: Fabric, pattern: str | None) -> None:
 
 
 def _know_speeds(fabric: Fabric) -> None:
-    """A cable has one rate; ports of which nobody tells any are left out."""
+    """A cable has one rate; ports without a known rate are left out."""
     for cable in fabric.cables:
         for here, there in cable.ends:
             mine, its = fabric.switches[here.switch], fabric.switches[there.switch]

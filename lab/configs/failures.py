@@ -191,7 +191,7 @@ def _form(net: Net, cut: Cut) -> object:
     """The same for failures that differ by switches that can be changed for one another."""
     twins = net.twins
 
-    def told(pairs: tuple[Pair, ...]) -> object:
+    def canonical(pairs: tuple[Pair, ...]) -> object:
         at: dict[str, int] = {}
         return tuple(
             tuple((twins[name], at.setdefault(name, len(at))) for name in pair) for pair in pairs
@@ -200,4 +200,4 @@ def _form(net: Net, cut: Cut) -> object:
     pairs = sorted(cut)
     orders = [tuple(pairs), tuple(reversed(pairs))]
     flipped = [tuple((b, a) for a, b in order) for order in orders]
-    return frozenset(told(order) for order in (*orders, *flipped))
+    return frozenset(canonical(order) for order in (*orders, *flipped))

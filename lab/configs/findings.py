@@ -72,7 +72,7 @@ def grounded(content: Mapping[str, Any], ops: Iterable[Op]) -> tuple[list[Op], d
     """A patch as RFC 6902 wants it for a configuration, and what the configuration then is.
 
     What is to hold an operation's place has to be there: an entry, or a table, that is not is added
-    whole. One that a list or a range of others stands for is told with what it had there.
+    whole. One that a list or a range of others stands for is listed with what it had there.
     """
     made: dict[str, Any] = deepcopy(dict(content))
     grounds = []

@@ -1,6 +1,6 @@
 """FRR's `frr.conf`: with whom a switch speaks BGP, as which AS, its addresses, its tenants.
 
-Commands are those of FRR's user guide (Zebra, BGP, VRF, EVPN). FRR tells nothing of ports' speeds,
+Commands are those of FRR's user guide (Zebra, BGP, VRF, EVPN). FRR says nothing of ports' speeds,
 queues and pauses: its file stands beside one that does, of a switch of the same hostname. Routes
 are taken to be the shortest that AS numbers allow; policies that would have it otherwise are listed
 as lines that are not understood.
@@ -41,24 +41,24 @@ class Routing:
     @property
     def asn(self) -> int | None:
         """The AS that the switch is."""
-        told = self.said.tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("bgp_asn")
-        return None if told is None else int(told)
+        asn = self.said.tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("bgp_asn")
+        return None if asn is None else int(asn)
 
     def lines(self) -> list[str]:
         """What the lab's model can have only if one asks for it."""
-        told = []
+        lines = []
         if sessions := self.said.tables.get("BGP_NEIGHBOR"):
-            told.append(
+            lines.append(
                 f"BGP with {len(sessions)} neighbours: control.kind=bgp speaks it, on Mininet"
             )
         if self.networks:
-            told.append(f"networks {', '.join(self.networks[:4])}: the lab has its own addresses")
+            lines.append(f"networks {', '.join(self.networks[:4])}: the lab has its own addresses")
         if self.tenants or self.is_evpn:
             names = ", ".join(f"{name} ({vni or 'no VNI'})" for name, vni in self.tenants.items())
-            told.append(
+            lines.append(
                 f"tenants {names or 'by EVPN'}: overlay.kind=vxlan, with hosts of your choice"
             )
-        return told
+        return lines
 
 
 def read_frr(path: Path) -> Routing:

@@ -38,12 +38,12 @@ def add_routing(switches: Mapping[str, Switch], routing: Routing) -> str | None:
         name, _, address = key.partition("|")
         port = next((p.name for p in switch.ports.values() if name in (p.name, p.alias)), None)
         try:
-            told = ip_interface(address)
+            interface = ip_interface(address)
         except ValueError:
             switch.unread.append(f"{shown(said.file)}:{said.lines['INTERFACE', key]}: no address")
             continue
-        if port is not None and told not in switch.addresses.setdefault(port, []):
-            switch.addresses[port].append(told)
+        if port is not None and interface not in switch.addresses.setdefault(port, []):
+            switch.addresses[port].append(interface)
     switch.routing = tuple(routing.lines())
     return None
 
@@ -65,9 +65,9 @@ def cable_by_subnets(switches: Mapping[str, Switch]) -> None:
 def know_roles(switches: Mapping[str, Switch]) -> None:
     """What others say that a switch is, which does not say it itself."""
     for switch in switches.values():
-        told = sorted({other.roles.get(switch.name, "") for other in switches.values()} - {""})
-        if not switch.role and len(told) == 1:
-            switch.role = told[0]
+        roles = sorted({other.roles.get(switch.name, "") for other in switches.values()} - {""})
+        if not switch.role and len(roles) == 1:
+            switch.role = roles[0]
 
 
 def name_sessions(switches: Mapping[str, Switch], ends: Mapping[tuple[str, str], str]) -> None:
@@ -80,13 +80,13 @@ def name_sessions(switches: Mapping[str, Switch], ends: Mapping[tuple[str, str],
     }
     for switch in switches.values():
         table = switch.tables.get("BGP_NEIGHBOR", {})
-        told = {key: entry.get("name") for key, entry in table.items()}
-        told |= {key: told.get(key) for key in switch.sessions}
+        named = {key: entry.get("name") for key, entry in table.items()}
+        named |= {key: named.get(key) for key in switch.sessions}
         if switch.bgp is not None and not switch.sessions:
             continue
         names = set()
-        for key, told_name in told.items():
-            name = told_name or ends.get((switch.name, key)) or _owner(owners, key)
+        for key, peer in named.items():
+            name = peer or ends.get((switch.name, key)) or _owner(owners, key)
             if name is None:
                 if switch.bgp is not None or not table:
                     switch.unread.append(f"BGP with {printable(key)}: {SESSIONS_UNNAMED}")

@@ -22,7 +22,7 @@ MOST_BYTES = 8_000_000
 _MOST_SHOWN = 80
 _MOST_OF_RANGE = 1024
 _RANGE = re.compile(r"(?P<stem>\D*(?:\d+\D+)*?)(?P<first>\d{1,4})-(?:\D*)(?P<last>\d{1,4})")
-UNTOLD_MBPS = "1"  # of a port that tells no speed, until the other end's is known
+UNKNOWN_MBPS = "1"  # of a port without a configured speed, until the other end's is known
 
 
 @dataclass(slots=True)
@@ -43,10 +43,10 @@ class Said:
         if line:
             self.lines[table, key] = line
 
-    def map(self, table: str, name: str, line: int, told: dict[int, int]) -> None:
+    def map(self, table: str, name: str, line: int, entries: dict[int, int]) -> None:
         """A map's entries, each at its line."""
         entry = self.tables.setdefault(table, {}).setdefault(name, {})
-        for key, value in told.items():
+        for key, value in entries.items():
             entry[str(key)] = str(value)
             self.lines[table, f"{name}|{key}"] = line
         self.lines.setdefault((table, name), line)
@@ -80,7 +80,7 @@ class Said:
         ports = self.tables.get("PORT", {})
         speedless = {name for name, entry in ports.items() if "speed" not in entry}
         for name in speedless:
-            ports[name]["speed"] = UNTOLD_MBPS
+            ports[name]["speed"] = UNKNOWN_MBPS
         switch = switch_of(self.file, self.tables)
         for name in speedless:
             del ports[name]["speed"]
@@ -101,27 +101,27 @@ def listed(text: str) -> list[str]:
     """Names or numbers of a list: `swp1-4,swp6`, `3,5`, `0-7`."""
     found: list[str] = []
     for part in text.split(","):
-        told = _RANGE.fullmatch(part)
-        first, last = (int(told["first"]), int(told["last"])) if told else (0, -1)
-        if told is None or not first <= last < first + _MOST_OF_RANGE:
+        match = _RANGE.fullmatch(part)
+        first, last = (int(match["first"]), int(match["last"])) if match else (0, -1)
+        if match is None or not first <= last < first + _MOST_OF_RANGE:
             found.append(part)
         else:
-            found += [f"{told['stem']}{number}" for number in range(first, last + 1)]
+            found += [f"{match['stem']}{number}" for number in range(first, last + 1)]
     return found
 
 
 def numbers(text: str, most: int) -> list[int] | None:
     """Numbers of a list, up to the most; None: it is none."""
-    told = [part for part in listed(text) if part]
-    if not told or not all(re.fullmatch(r"\d{1,10}", part) and int(part) <= most for part in told):
+    parts = [part for part in listed(text) if part]
+    if not parts or not all(re.fullmatch(r"\d{1,10}", p) and int(p) <= most for p in parts):
         return None
-    return [int(part) for part in told]
+    return [int(part) for part in parts]
 
 
 def number(text: str, most: int) -> int | None:
     """One number, up to the most."""
-    told = numbers(text, most)
-    return told[0] if told and len(told) == 1 else None
+    found = numbers(text, most)
+    return found[0] if found and len(found) == 1 else None
 
 
 def nested(text: str) -> Iterator[tuple[int, list[list[str]], list[str]]]:

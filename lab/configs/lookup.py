@@ -104,7 +104,7 @@ def with_rows(content: Mapping[str, Any], rows: list[Row]) -> dict[str, Any]:
         for ports, entry in _table(content, "PORT_QOS_MAP").items()
         for port in ports.split(",")
     }
-    told = {
+    configured = {
         (port, group)
         for key, entry in _table(content, "BUFFER_PG").items()
         for ports, _, groups in (key.rpartition("|"),)
@@ -120,7 +120,7 @@ def with_rows(content: Mapping[str, Any], rows: list[Row]) -> dict[str, Any]:
         if row is None:
             continue
         for group in paused.get(port, "").split(","):
-            if group.strip() and (port, group.strip()) not in told:
+            if group.strip() and (port, group.strip()) not in configured:
                 ops += [replace("BUFFER_PROFILE", row.name, name, value)
                         for name, value in row.profile(mode).items()]  # fmt: skip
                 ops.append(replace("BUFFER_PG", f"{port}|{group.strip()}", "profile", row.name))

@@ -6,7 +6,7 @@ and so are the values that hold where none is given: DSCP 0 to 7 are switch prio
 1, and so on; priorities have the queue of their number; queue 0 alone marks, between 150,000 and
 1,500,000 bytes, all of them there; `qos roce` pauses priority 3 at all ports, marks queues 0 and 3
 alike, trusts DSCP, gives queue 3 half of a port and queue 6 all it asks for. A port's buffer less
-its xoff-threshold is headroom; where none is told the switch finds it itself, and it is not asked.
+its xoff-threshold is headroom; where none is set the switch computes it, and no rule asks for it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Port:
     """What commands say of a port."""
 
     line: int
-    told: dict[str, str] = field(default_factory=dict)  # by command
+    config: dict[str, str] = field(default_factory=dict)  # by command
     addresses: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -60,7 +60,7 @@ class _Pauses:
 
     line: int
     priorities: set[int] = field(default_factory=set)
-    told: dict[str, str] = field(default_factory=dict)
+    config: dict[str, str] = field(default_factory=dict)
 
 
 def is_nvue(text: str) -> bool:
@@ -85,9 +85,9 @@ def read_nvue(path: Path, beside: Path | None = None) -> Said:
 def _commands(path: Path, text: str) -> Iterator[Command]:
     if re.search(r"^(\S*\$ )?nv set ", text, re.MULTILINE):
         for at, line in enumerate(text.splitlines(), 1):
-            told = re.fullmatch(r"(?:\S*\$ )?nv set (.*)", line.strip())
-            if told:
-                yield at, told[1].split()
+            match = re.fullmatch(r"(?:\S*\$ )?nv set (.*)", line.strip())
+            if match:
+                yield at, match[1].split()
         return
     try:
         parse_yaml(text)  # within bounds, and nothing that Python would make of it
@@ -181,18 +181,18 @@ class _Reader:
             port = self._ports.setdefault(name, _Port(at))
             match rest:
                 case ["link", "speed" | "mtu" | "fec" as what, value]:
-                    port.told[what] = value
+                    port.config[what] = value
                 case ["link", "state", "up" | "down" as value, *_]:
-                    port.told["state"] = value
+                    port.config["state"] = value
                 case ["ip", "address", address] if "/" in address:
                     port.addresses.append((address, at))
                 case ["qos", "pfc-watchdog"]:
-                    port.told["watchdog"] = "enable"
+                    port.config["watchdog"] = "enable"
                 case ["qos", "pfc-watchdog", "state", value]:
-                    port.told["watchdog"] = value
+                    port.config["watchdog"] = value
                 case ["qos", "mapping" | "pfc" | "congestion-control" | "egress-scheduler" as what,
                       "profile", value]:  # fmt: skip
-                    port.told[what] = value
+                    port.config[what] = value
                 case ["qos", *_]:
                     self._left(at, ["interface", name, *rest])
                 case [] | ["link" | "ip", *_]:
@@ -213,9 +213,10 @@ class _Reader:
             case ["mapping", name, "trust", "l2" | "l3" | "both" | "port" as trust]:
                 self._trust[name] = trust
             case ["mapping", name, "dscp", dscps, "switch-priority", priority]:
-                told = self._numbers(at, words, dscps, 63), self._numbers(at, words, priority, 7)
-                self._dscp.setdefault(name, {}).update(dict.fromkeys(told[0], told[1][0]))
-                self._lines |= {(name, f"dscp {dscp}"): at for dscp in told[0]}
+                of = self._numbers(at, words, dscps, 63)
+                to = self._numbers(at, words, priority, 7)[0]
+                self._dscp.setdefault(name, {}).update(dict.fromkeys(of, to))
+                self._lines |= {(name, f"dscp {dscp}"): at for dscp in of}
             case ["mapping", _, "pcp" | "port-default-sp", *_]:
                 pass  # RoCEv2 between subnets has no tag
             case [first, *_] if ("qos", first) in _IDLE:
@@ -245,7 +246,7 @@ class _Reader:
                 pauses.priorities |= set(self._numbers(at, words, which, 7))
             case ["pfc", name, "tx" | "rx" | "cable-length" | "port-buffer" | "xoff-threshold"
                   | "xon-threshold" as what, value]:  # fmt: skip
-                self._pauses.setdefault(name, _Pauses(at)).told[what] = value
+                self._pauses.setdefault(name, _Pauses(at)).config[what] = value
             case ["pfc-watchdog", "polling-interval" | "robustness" as what, value]:
                 self._watch[what] = max(1, self._numbers(at, words, value, 100_000)[0])
             case _:
@@ -271,15 +272,15 @@ class _Reader:
 
     def said(self) -> Said:
         """All of it, as tables."""
-        told = self._said
+        said = self._said
         self._tell_queues()
-        for name in {port.told.get("mapping", _USUAL) for port in self._ports.values()}:
+        for name in {port.config.get("mapping", _USUAL) for port in self._ports.values()}:
             self._tell_classes(name)
         for name, port in self._ports.items():
             self._tell(name, port)
-        if any(port.told.get("watchdog") == "enable" for port in self._ports.values()):
-            told.put("PFC_WD", "GLOBAL", 0, POLL_INTERVAL=self._watch["polling-interval"])
-        return told
+        if any(port.config.get("watchdog") == "enable" for port in self._ports.values()):
+            said.put("PFC_WD", "GLOBAL", 0, POLL_INTERVAL=self._watch["polling-interval"])
+        return said
 
     def _tell_queues(self) -> None:
         made = {p: p for p in range(8)}
@@ -295,53 +296,53 @@ class _Reader:
 
     def _tell_classes(self, name: str) -> None:
         if self._is_trusted(name):
-            told = {dscp: dscp // 8 for dscp in range(64)} | self._dscp.get(name, {})
-            for dscp, priority in told.items():
+            classes = {dscp: dscp // 8 for dscp in range(64)} | self._dscp.get(name, {})
+            for dscp, priority in classes.items():
                 at = self._lines.get((name, f"dscp {dscp}"), self._roce_line)
                 self._said.map("DSCP_TO_TC_MAP", name, at, {dscp: priority})
 
     def _tell(self, name: str, port: _Port) -> None:
-        said, told = self._said, port.told
-        speed = _SPEED.fullmatch(told.get("speed", ""))
+        said, config = self._said, port.config
+        speed = _SPEED.fullmatch(config.get("speed", ""))
         said.put(
             "PORT", name, port.line,
             speed=int(speed[1]) * (1000 if speed[2] == "G" else 1) if speed else None,
-            mtu=number(told.get("mtu", ""), 9216) or _MTU, alias=name,
-            admin_status=told.get("state", "up"),
-            fec=told["fec"] if told.get("fec") in ("rs", "baser", "off") else None,
+            mtu=number(config.get("mtu", ""), 9216) or _MTU, alias=name,
+            admin_status=config.get("state", "up"),
+            fec=config["fec"] if config.get("fec") in ("rs", "baser", "off") else None,
         )  # fmt: skip
         for address, at in port.addresses:
             said.put("INTERFACE", f"{name}|{address}", at)
-        profile = told.get("pfc", _USUAL)
+        profile = config.get("pfc", _USUAL)
         usual = _Pauses(self._roce_line, {3} if self._roce == "lossless" else set())
         pauses = self._pauses.get(profile, usual)
         if self._roce == "lossless" and profile in self._pauses and not pauses.priorities:
             pauses.priorities = {3}
-        paused = set() if pauses.told.get("tx") == "disable" else pauses.priorities
-        mapping = told.get("mapping", _USUAL)
+        paused = set() if pauses.config.get("tx") == "disable" else pauses.priorities
+        mapping = config.get("mapping", _USUAL)
         kept = ",".join(map(str, sorted(paused))) or None
         said.put(
             "PORT_QOS_MAP", name, pauses.line or port.line,
             dscp_to_tc_map=mapping if self._is_trusted(mapping) else None,
             tc_to_queue_map=_USUAL, pfc_to_queue_map=_USUAL, pfc_enable=kept,
-            pfcwd_sw_enable=kept if told.get("watchdog") == "enable" else None,
+            pfcwd_sw_enable=kept if config.get("watchdog") == "enable" else None,
         )  # fmt: skip
-        if pauses.told.get("rx") == "disable" and paused:
+        if pauses.config.get("rx") == "disable" and paused:
             said.left(pauses.line, f"pfc {profile} rx disable", "pauses that are not obeyed")
         self._tell_headroom(name, profile, pauses, paused)
-        if told.get("watchdog") == "enable" and paused:
+        if config.get("watchdog") == "enable" and paused:
             poll = self._watch["polling-interval"]
             said.put("PFC_WD", name, port.line, action="drop", restoration_time=poll,
                      detection_time=poll * self._watch["robustness"])  # fmt: skip
-        self._tell_marks(name, told.get("congestion-control", _USUAL))
-        self._tell_turns(name, told.get("egress-scheduler", _USUAL))
+        self._tell_marks(name, config.get("congestion-control", _USUAL))
+        self._tell_turns(name, config.get("egress-scheduler", _USUAL))
 
     def _tell_headroom(self, name: str, profile: str, pauses: _Pauses, paused: set[int]) -> None:
-        said, told = self._said, pauses.told
+        said, config = self._said, pauses.config
         if paused:
-            metres = number(told.get("cable-length", ""), 100_000) or _CABLE_M
+            metres = number(config.get("cable-length", ""), 100_000) or _CABLE_M
             said.tables.setdefault("CABLE_LENGTH", {}).setdefault(profile, {})[name] = f"{metres}m"
-        sizes = [number(told.get(what, ""), 10**9)
+        sizes = [number(config.get(what, ""), 10**9)
                  for what in ("port-buffer", "xoff-threshold", "xon-threshold")]  # fmt: skip
         have, xoff, xon = sizes
         if have is None or xoff is None or have <= xoff:
@@ -356,10 +357,10 @@ class _Reader:
     def _tell_marks(self, name: str, profile: str) -> None:
         said = self._said
         own: dict[int, dict[str, Any]] = {queue: {} for queue in ((0, 3) if self._roce else (0,))}
-        told = own | self._marks.get(profile, {}) if profile == _USUAL else self._marks.get(
+        curves = own | self._marks.get(profile, {}) if profile == _USUAL else self._marks.get(
             profile, {})  # fmt: skip
         at = self._lines.get((profile, "marks"), self._roce_line)
-        for queue, curve in told.items():
+        for queue, curve in curves.items():
             is_on = curve.get("ecn", "enable") == "enable"
             drops = curve.get("red") == "enable"
             low, high, percent = (
@@ -377,10 +378,10 @@ class _Reader:
 
     def _tell_turns(self, name: str, profile: str) -> None:
         usual = _ROCE_TURNS if self._roce else _TURNS
-        told = self._turns.get(profile)
-        turns = usual if told is None else {
+        configured = self._turns.get(profile)
+        turns = usual if configured is None else {
             queue: (of.get("mode", "dwrr"), number(of.get("bw-percent", ""), 100))
-            for queue, of in told.items()
+            for queue, of in configured.items()
         }  # fmt: skip
         at = self._lines.get((profile, "turns"), self._roce_line)
         for queue, (mode, percent) in turns.items():

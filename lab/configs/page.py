@@ -16,11 +16,11 @@ _BETWEEN, _HIGH, _WIDE = 96.0, 22.0, 920.0
 _LONGEST = 12  # letters of a switch's name in the picture
 _COLOURS = {Level.FAULT: DROP, Level.FINDING: DROP, Level.ADVICE: WARN}
 _ORDER = [Level.FAULT, Level.FINDING, Level.ADVICE]
-_MOST_TOLD = 400
+_MOST_SHOWN = 400
 
 
 def page(name: str, fabric: Fabric | None, pairs: Pairs, lines: list[str]) -> str:
-    """The whole of it; ``lines`` are what else is to be told."""
+    """The whole of it; ``lines`` are what else is to be listed."""
     advice = sum(one.level is Level.ADVICE for one, _ in pairs)
     proved = sum(proof is not None and proof.is_shown for _, proof in pairs)
     body = [heading(1, f"What was found in {printable(name)}")]
@@ -38,16 +38,16 @@ def page(name: str, fabric: Fabric | None, pairs: Pairs, lines: list[str]) -> st
     body.append(heading(2, "Findings"))
     if not pairs:
         body.append(paragraph("Nothing was found."))
-    body += [_told(at, one, proof) for at, (one, proof) in enumerate(pairs[:_MOST_TOLD])]
-    if len(pairs) > _MOST_TOLD:
-        body.append(paragraph(f"{len(pairs) - _MOST_TOLD:,} more: --json has them all."))
+    body += [_section(at, one, proof) for at, (one, proof) in enumerate(pairs[:_MOST_SHOWN])]
+    if len(pairs) > _MOST_SHOWN:
+        body.append(paragraph(f"{len(pairs) - _MOST_SHOWN:,} more: --json has them all."))
     if lines:
         body += [heading(2, "Not understood, or not read"),
-                 listing(map(printable, lines[:_MOST_TOLD]))]  # fmt: skip
+                 listing(map(printable, lines[:_MOST_SHOWN]))]  # fmt: skip
     return document(f"closlab check: {printable(name)}", body)
 
 
-def _told(at: int, one: Finding, proof: Proof | None) -> str:
+def _section(at: int, one: Finding, proof: Proof | None) -> str:
     about = BOOK[one.rule]
     said = [f"{one.what}.", f"Then {one.consequence}.", f"Cure: {one.cure}"]
     if proof is not None and proof.before is not None:

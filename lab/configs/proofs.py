@@ -32,21 +32,21 @@ from lab.scenario import catalogue
 
 _MOST_BYTES = 256_000_000  # on a cable or in a queue: more would be run for minutes
 _USUAL = {"rate_gbps": 100.0, "delay_ns": 500, "mtu": 4096, "extra_ns": 2000, "cell": 1}
-_TOO_MUCH = "it takes too many bytes, or too little is told of the port, to be run"
+_TOO_MUCH = "it takes too many bytes, or too little is configured at the port, to be run"
 _TRIALS = {**TRIALS, **WAYS}
 _NO_RUN = {
     "mtu-differs": "all links of the lab have one MTU",
     "speed-differs": "a cable of the lab has one rate",
-    "cable-differs": "a cable of the lab has one length; what headroom it needs is told by itself",
-    "cable-untold": "what is not told cannot be run",
+    "cable-differs": "a cable of the lab has one length; other findings say what headroom it needs",
+    "cable-untold": "what is not configured cannot be run",
     "map-partial": "the lab's switches have whole maps",
     "neighbour-missing": "packets do not read DEVICE_NEIGHBOR",
     "neighbour-contradicts": "packets do not read DEVICE_NEIGHBOR",
     "pfc-nowhere": "there is nothing to be run",
-    "pg-not-told": "what is not told cannot be run",
+    "pg-not-told": "what is not configured cannot be run",
     "alpha-range": "the lab's switches have no such alpha",
     "cnp-class": "adapters of the lab send notifications in the control class, whatever its DSCP",
-    "watchdog-late": "how patient adapters are is not told: the usual values are compared with",
+    "watchdog-late": "adapters' time-outs are not known: the usual ones are compared with",
     "mtu-path": "all links of the lab have one MTU",
     "fec-differs": "a cable of the lab is up or down, whatever its FEC",
     "port-down": "a cable of the lab is up or down at both ends",
@@ -54,7 +54,7 @@ _NO_RUN = {
     "reference-missing": "the lab refuses what names nothing",
     "trim-lossless": "the lab's switches cut nothing of a class that is paused",
     "trim-queue": "the lab's switches cut nothing where anything is paused",
-    "trim-untold": "what is not told cannot be run",
+    "trim-untold": "what is not configured cannot be run",
     "adapter-cnp": "adapters of the lab send notifications in the control class",
 }
 

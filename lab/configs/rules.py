@@ -1,7 +1,7 @@
 """What is looked for in a fabric's configurations; docs/production.md has the table.
 
 A rule finds what it says and nothing that follows from another's finding: a port that does not
-pause a priority is not told as well that it has no watchdog for it.
+pause a priority is not also reported for having no watchdog for it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _pg_missing(found: Findings) -> Iterator[Finding]:
 
 
 def _without_headroom(found: Findings) -> set[str]:
-    """Switches that pause, and of none of whose ports a group is told to have headroom."""
+    """Switches that pause, and configure no port's group with headroom."""
     paused: dict[str, bool] = {}
     for switch, port in found.ports():
         has_any = any(switch.is_lossless(port, group) for group in port.groups)
@@ -332,7 +332,7 @@ def _wred(found: Findings) -> Iterator[Finding]:
         for priority in found.agreed(switch, port):
             queue = switch.queue_of(port, priority)
             if (switch.map_of(port, "tc_to_queue_map") or {}).get(priority, queue) != queue:
-                continue  # which is told, and has to be mended before
+                continue  # which another finding reports, and has to be mended before
             name = port.wred.get(queue)
             wred = switch.wred.get(name or "")
             key = f"{port.name}|{queue}"
@@ -343,7 +343,7 @@ def _wred(found: Findings) -> Iterator[Finding]:
                     "ecn-missing", switch.name, "QUEUE", key,
                     f"lossless queue {queue} has "
                     + (f"wred_profile {name}, which marks nothing" if name else "no wred_profile"),
-                    "nobody is told of congestion until everybody is paused",
+                    "no sender hears of congestion until all are paused",
                     f"Give it a profile that marks{f', {other}' if other else ''}.",
                     patch={switch.name: ops} if other else {},
                 )  # fmt: skip

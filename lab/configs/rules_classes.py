@@ -191,7 +191,7 @@ def _turns(found: Findings) -> Iterator[Finding]:
 
 
 def _limit(switch: Switch, profile: Profile) -> int | None:
-    """What a queue may hold; None: it is not told."""
+    """What a queue may hold; None: it is not configured."""
     if profile.static_th is not None:
         return profile.size + profile.static_th
     pool = switch.pools.get(profile.pool)
@@ -245,7 +245,7 @@ def _xon(found: Findings) -> Iterator[Finding]:
             size = 2 * 4096
             yield Finding(
                 "xon-missing", switch.name, "BUFFER_PROFILE", headroom[0],
-                "neither xon nor xon_offset is told",
+                "neither xon nor xon_offset is configured",
                 "a pause ends with the first packet that leaves, and the next one begins it again",
                 f"Set xon_offset to two packets, {size:,}.",
                 patch={switch.name: (replace("BUFFER_PROFILE", headroom[0], "xon_offset", size),)},
@@ -278,8 +278,8 @@ def _trimming(found: Findings) -> Iterator[Finding]:
                 yield Finding(
                     "trim-untold", switch.name, "BUFFER_PROFILE", name,
                     "packet_discard_action is trim, and SWITCH_TRIMMING says nothing",
-                    "it is not told what is left of a packet, and in which class it goes on",
-                    "Tell SWITCH_TRIMMING|GLOBAL its size, dscp_value and queue_index.",
+                    "neither a trimmed packet's size nor its class is configured",
+                    "Set size, dscp_value and queue_index of SWITCH_TRIMMING|GLOBAL.",
                     level=Level.ADVICE,
                     patch={switch.name: (entry("SWITCH_TRIMMING", "GLOBAL", _USUAL_TRIMMING),)},
                 )  # fmt: skip
@@ -300,7 +300,7 @@ _USUAL_TRIMMING = {"size": 128, "dscp_value": 48, "queue_index": 6}  # as Config
 
 
 def _dangling(found: Findings) -> Iterator[Finding]:
-    """What names something that is not there, unless another rule has to tell what follows."""
+    """What names something that is not there, unless another rule has to say what follows."""
     for switch in found.fabric.switches.values():
         for table, key, of, name in switch.dangling:
             port, _, number = key.rpartition("|")
@@ -317,7 +317,7 @@ def _dangling(found: Findings) -> Iterator[Finding]:
             yield Finding(
                 "reference-missing", switch.name, table, key,
                 f"it names {name} of {of}, which is not there" if name else f"it names no {of}",
-                "the switch waits for it, and what is told here does not come into force",
+                "the switch waits for it, and what is configured here does not come into force",
                 f"{f'Make {name}, or name' if name else 'Name'} one that is there: "
                 f"{', '.join(sorted(switch.tables.get(of, {}))[:4]) or 'there is none'}.",
                 level=Level.ADVICE,

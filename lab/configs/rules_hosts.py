@@ -14,7 +14,7 @@ At = tuple[Adapter, Nic, Switch, Port]
 
 
 def _places(found: Findings) -> Iterator[At]:
-    """Each interface that is told of, and the port that it is cabled to.
+    """Each interface that a file describes, and the port that it is cabled to.
 
     An interface is at the port whose neighbour's port has its name; where none has, at all of them.
     """
@@ -70,10 +70,10 @@ def _trust(found: Findings) -> Iterator[Finding]:
 def _dscp(found: Findings) -> Iterator[Finding]:
     for adapter, nic, switch, port in _places(found):
         dscp = adapter.dscp
-        told = switch.map_of(port, "dscp_to_tc_map")
-        if dscp is None or told is None or not port.pfc or nic.trust == "pcp":
+        classes = switch.map_of(port, "dscp_to_tc_map")
+        if dscp is None or classes is None or not port.pfc or nic.trust == "pcp":
             continue
-        tc = told.get(dscp)
+        tc = classes.get(dscp)
         mine = nic.priorities.get(dscp)
         if tc is None and switch.kind != "sonic":
             continue  # by a map that the switch has of its own

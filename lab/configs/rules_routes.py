@@ -330,7 +330,7 @@ def _mtu_path(found: Findings) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _cable_untold(found: Findings) -> Iterator[Finding]:
+def _cable_length(found: Findings) -> Iterator[Finding]:
     far = {end: other for cable in found.fabric.cables for end, other in cable.ends}
     for switch, port in found.ports():
         if not port.pfc or port.cable_m is not None or switch.kind != "sonic":
@@ -340,7 +340,7 @@ def _cable_untold(found: Findings) -> Iterator[Finding]:
         group = next(iter(switch.tables.get("CABLE_LENGTH", {})), "AZURE")
         yield Finding(
             "cable-untold", switch.name, "CABLE_LENGTH", f"{group}|{port.name}",
-            "priorities are paused, and how long the cable is is not told"
+            "priorities are paused, and the cable's length is not configured"
             + (f"; {there} says {metres:g} m" if metres is not None else ""),
             "no headroom is computed for it, by the switch or here",
             "Name its length.", level=Level.ADVICE,
@@ -353,5 +353,5 @@ RULES: Mapping[str, Callable[[Findings], Iterator[Finding]]] = {
     "deadlock": _deadlock, "unreachable": _unreachable, "oversubscribed": _oversubscribed,
     "uplinks-unequal": _uplinks_unequal, "uplinks-fewer": _uplinks_fewer, "fec-differs": _fec,
     "port-down": _down, "bgp-missing": _bgp, "mtu-path": _mtu_path,
-    "cable-untold": _cable_untold,
+    "cable-untold": _cable_length,
 }  # fmt: skip

@@ -54,8 +54,8 @@ def _result(
             lines[file] = read_text(file, _MOST_BYTES).splitlines()
         except FileError:
             lines[file] = []  # a folder of templates, or a scenario by its name
-    told = fabric.line_of(finding) if fabric else None
-    at = _line(lines[file], finding) if told is None else told
+    line = fabric.line_of(finding) if fabric else None
+    at = _line(lines[file], finding) if line is None else line
     said = f"{finding.what}. Then {finding.consequence}. {finding.cure}"
     properties: dict[str, Any] = {"patch": {name: list(ops) for name, ops in finding.patch.items()}}
     if proof is not None:

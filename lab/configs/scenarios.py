@@ -68,7 +68,7 @@ def _marks(scenario: Scenario, sites: list[SwitchSite]) -> Iterator[Finding]:
         yield Finding(
             "ecn-missing", _SWITCH, "ecn", "enabled",
             f"switches mark nothing, and {scenario.transport.cc} waits for marks",
-            "nobody is told of congestion until everybody is paused", "--set ecn.enabled=true",
+            "no sender hears of congestion until all are paused", "--set ecn.enabled=true",
         )  # fmt: skip
         return
     alpha = buffer.alpha

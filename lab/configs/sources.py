@@ -56,8 +56,8 @@ def _nvue(folder: Path) -> Iterator[Path]:
     yamls = [path for end in ("*.yaml", "*.yml") for path in sorted(folder.glob(end))]
     yield from (path for path in yamls if _looks(path, is_nvue))
     yield from sorted(folder.glob("*/startup.yaml"))
-    told = {path.stem for path in yamls}
-    yield from (path for path in sorted(folder.glob("*.nv")) if path.stem not in told)
+    stems = {path.stem for path in yamls}
+    yield from (path for path in sorted(folder.glob("*.nv")) if path.stem not in stems)
 
 
 def not_read(folder: Path) -> list[Path]:

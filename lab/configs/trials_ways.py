@@ -109,7 +109,7 @@ def _eager(facts: Mapping[str, Any]) -> Trial:
     return Trial((before,), (after,), loses, note=note)
 
 
-def _told_only(facts: Mapping[str, Any]) -> Trial:
+def _alert_only(facts: Mapping[str, Any]) -> Trial:
     made = storm(facts, 200 * WATCH_SCALE, 200 * WATCH_SCALE, 2_000_000)
     before = changed(made.before[0], pfc={"watchdog_action": "alert"})
     return Trial((before,), made.after, _arrives, note=made.note)
@@ -197,7 +197,7 @@ def _one_way(facts: Mapping[str, Any]) -> Trial:
 WAYS: Mapping[str, Callable[[Mapping[str, Any]], Trial | None]] = {
     "pg-shared": no_pauses, "scheduler-strict": _strict, "scheduler-weight": _light,
     "queue-limit": _full_queue, "xon-missing": _flapping,
-    "watchdog-eager": _eager, "watchdog-alert": _told_only,
+    "watchdog-eager": _eager, "watchdog-alert": _alert_only,
     "ecn-flat": _flat, "oversubscribed": _crowded, "uplinks-unequal": _slow_way,
     "uplinks-fewer": _fewer, "single-cable": _cut, "unreachable": _cut, "hash-fields": _one_way,
 }  # fmt: skip

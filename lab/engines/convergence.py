@@ -36,9 +36,9 @@ def strays(
     settings, dead = experiment.settings, frozenset[str]()
     if replans:
         settings, dead = replans[-1].applied(settings), replans[-1].dead
-    told_ns = replans[-1].at_ns if replans else 0
+    planned_ns = replans[-1].at_ns if replans else 0
     emptied = {
-        event.switch for event in past if isinstance(event, Restart) and event.at_ns >= told_ns
+        event.switch for event in past if isinstance(event, Restart) and event.at_ns >= planned_ns
     }
     plans = switch_plans(experiment.fabric, settings, dead, groups)
     yield from astray(

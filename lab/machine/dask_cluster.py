@@ -187,7 +187,7 @@ class _Workers:
         self._client, self._where, self._stages = client, where, stages
         self._without_since: float | None = None
         self._silent_since: float | None = None
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._heard: dict[str, tuple[float, float]] = {}  # by worker: what it said last, and when
 
     def await_some(self) -> int:
@@ -205,15 +205,15 @@ class _Workers:
             self._without_since = None
             return number
         if self._without_since is None:
-            self._without_since, self._told_at = now, now
+            self._without_since, self._reported_at = now, now
         waited_s = now - self._without_since
         if waited_s > _WORKERS_S:
             raise RunError(
                 f"the Dask scheduler at {self._where} has had no workers for {waited_s:.0f} s",
                 f"Start some:  dask worker {self._where}",
             )
-        if now - self._told_at > _TELL_S:
-            self._told_at = now
+        if now - self._reported_at > _TELL_S:
+            self._reported_at = now
             self._stages.still_waiting(f"workers of the Dask scheduler at {self._where}", waited_s)
         return 0
 
@@ -248,8 +248,8 @@ class _Workers:
         }
         silent = {name: now - since for name, (_, since) in self._heard.items()}
         late = {name: took for name, took in silent.items() if took > _SILENT_S}
-        if late and now - self._told_at > _TELL_S:
-            self._told_at = now
+        if late and now - self._reported_at > _TELL_S:
+            self._reported_at = now
             name = max(late, key=lambda each: late[each])
             self._stages.still_waiting(f"Dask's worker at {name} to be heard of", late[name])
 

@@ -29,7 +29,7 @@ from lab.machine.speed import slowness
 from lab.machine.standstill import LOOK_S, Standstill, Tell, telling
 
 _ASKED_WITHIN_S = 2.0
-_TOLD_WITHIN_S = 1.0  # a death, after what came of it: others want the processor too
+_KNOWN_WITHIN_S = 1.0  # a death, after what came of it: others want the processor too
 _ENDS_WITHIN_S = 30.0  # once it was woken
 _WAKE = signal.SIGUSR2
 _DIED = "died"
@@ -43,7 +43,7 @@ class Lookout:
         self._doors: dict[int, int] = {}  # of processes that are relied on: descriptor by number
         self._halted: set[int] = set()
         self._failure: str | None = None
-        self._untold_since: float | None = None
+        self._unreported_since: float | None = None
         self._asked_of: Exception | None = None
         self._lock = threading.Lock()
         self.stood: dict[str, None] = {}  # who was stopped by others, in that order
@@ -82,7 +82,7 @@ class Lookout:
     @property
     def failure(self) -> str | None:
         """Who has died, for who goes by it."""
-        self._untold_since = None
+        self._unreported_since = None
         return self._failure
 
     @property
@@ -101,7 +101,7 @@ class Lookout:
         What fails as somebody has died is told as that: a lost connection names nobody.
         """
         over = threading.Event()
-        self._failure = self._untold_since = self._asked_of = None
+        self._failure = self._unreported_since = self._asked_of = None
         self.stood = {}
         before = signal.signal(_WAKE, self._wake)
         args = (tell, over, slowness())
@@ -132,9 +132,9 @@ class Lookout:
 
     def _died_by_now(self) -> str | None:
         """Who, if anybody; it may be known a little later than what came of it."""
-        until = time.monotonic() + _TOLD_WITHIN_S
+        until = time.monotonic() + _KNOWN_WITHIN_S
         while self._failure is None and time.monotonic() < until:
-            time.sleep(_TOLD_WITHIN_S / 20)
+            time.sleep(_KNOWN_WITHIN_S / 20)
         return self.failure
 
     def _wake(self, _number: int, _frame: FrameType | None) -> None:
@@ -148,11 +148,11 @@ class Lookout:
             for door, _ in self._deaths.poll(LOOK_S):
                 self._died(door)
             still.look()
-            now, since = time.monotonic(), self._untold_since
+            now, since = time.monotonic(), self._unreported_since
             if over.is_set():
                 return
             if since is not None and now - since > _ASKED_WITHIN_S * times:
-                self._untold_since, woken = None, now
+                self._unreported_since, woken = None, now
                 first = threading.main_thread().ident
                 assert first is not None
                 signal.pthread_kill(first, _WAKE)
@@ -169,7 +169,7 @@ class Lookout:
             self._deaths.unregister(door)
             os.close(self._doors.pop(pid))
         self._failure = f"{self._names[pid]} {_DIED}{how}"
-        self._untold_since = time.monotonic()
+        self._unreported_since = time.monotonic()
 
 
 def _is_over(door: int) -> bool:

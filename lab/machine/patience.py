@@ -36,14 +36,14 @@ class Patience:
         self._pids = tuple(pids)
         self._quiet_s = quiet_s
         self._tell = tell
-        self._began = self._told = time.monotonic()
+        self._began = self._reported = time.monotonic()
         self._mark()
 
     def is_over(self) -> bool:
         """Whether they have done nothing for too long; to be asked again and again."""
         now = time.monotonic()
-        if now - self._told > _TELL_S:
-            self._told = now
+        if now - self._reported > _TELL_S:
+            self._reported = now
             self._tell(now - self._began)
         seen = list(self._seen())
         self._was_at_work |= any(state in _AT_WORK for state, _ in seen)

@@ -41,7 +41,7 @@ class Standstill:
         self._meant = set() if meant is None else meant
         self._stood = {} if stood is None else stood
         self._before: set[int] = set()
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def know(self, pid: int, name: str) -> None:
         """Who a process is."""
@@ -52,13 +52,13 @@ class Standstill:
         now = {pid for pid in stopped() if pid not in self._meant}
         if self._only is not None:
             now &= {*self._only}
-        for pid in (now & self._before) - self._told:
+        for pid in (now & self._before) - self._reported:
             name = self._names.get(pid) or _command(pid)
             self._stood[name] = None
             self._tell(waiting_for(name, pid))
-        for pid in self._told - now:
+        for pid in self._reported - now:
             self._tell(f"{self._names.get(pid) or f'process {pid}'} goes on, or has ended")
-        self._told = now & (self._before | self._told)
+        self._reported = now & (self._before | self._reported)
         self._before = now
 
 

@@ -25,7 +25,7 @@ RUN = "run"  # all of it, where one asks about that
 SCHEMA = "closlab.causes/1"
 _MOST_BYTES = 1 << 26
 _HARDLY = 0.02  # of the time alone: so little lost is nothing
-_TOLD = 0.01  # of the time lost: less that nothing gave back is not told
+_LEAST = 0.01  # of the time lost: less that nothing gave back is not named
 
 RootKind = Literal[
     "fault", "loss", "slow link", "straggler", "messages", "setting"
@@ -81,7 +81,7 @@ class Why(Part):
     idle_w: float | None = Field(default=None, ge=0)  # of all there is, if more than a message
     tried: int = 0  # runs that were made to find out
 
-    def told(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         """What came of it in sentences, the main thing first."""
         yield f"{self._begun()}."
         if self.measured_ns is not None:
@@ -97,7 +97,7 @@ class Why(Part):
             lost = f"{percent(share.share)} of the time lost"
             yield f"{lost}: {share.named}. Without that{more} it {then}."
             more = " as well"
-        if self.rest_ns > _TOLD * self.lost_ns > 0 and self.lost_ns > _HARDLY * self.alone_ns:
+        if self.rest_ns > _LEAST * self.lost_ns > 0 and self.lost_ns > _HARDLY * self.alone_ns:
             what = f"{percent(self.rest_ns / self.lost_ns)} of it" if more else "that"
             yield f"Nothing that could be taken away gave {what} back."
         if self.idle_w and self.lost_ns > _HARDLY * self.alone_ns:
@@ -131,7 +131,7 @@ class Why(Part):
 
     def __str__(self) -> str:
         """All of it."""
-        return " ".join(self.told())
+        return " ".join(self.sentences())
 
 
 def write_causes(folder: Path, found: Why) -> Path:

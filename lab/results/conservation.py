@@ -16,7 +16,7 @@ from lab.results.outcome import NOTHING, Line, Outcome, SwitchBooks, Traffic
 from topologies import Fabric, Node, NodeKind
 from traffic.endpoint import counted_at
 
-_MOST_TOLD = 8
+_MOST_NAMED = 8
 _PAUSE = 8
 CLASS_NAMES = *map(str, range(_PAUSE)), "pause", "other"
 _BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts too, by better reasons
@@ -130,10 +130,10 @@ def in_a_switch(name: str, switch: SwitchBooks, books: Books) -> Iterator[str]:
         yield from _unlike(name, what, into, books.total(port_book))
 
 
-_Told = Mapping[int | None, Traffic]  # by class; None: all of them, of who does not tell them
+_Sums = Mapping[int | None, Traffic]  # by class; None: all, of who does not count by class
 
 
-def _compared(where: str, sent: _Told, received: _Told) -> Iterator[tuple[str, Traffic, Traffic]]:
+def _compared(where: str, sent: _Sums, received: _Sums) -> Iterator[tuple[str, Traffic, Traffic]]:
     """What is comparable of two ends, with what it is called."""
     if None in sent or None in received:
         yield where, total(sent.values()), total(received.values())
@@ -146,7 +146,7 @@ def _compared(where: str, sent: _Told, received: _Told) -> Iterator[tuple[str, T
         )
 
 
-def _of_host(counted: Mapping[str, int], port: int, way: str) -> _Told | None:
+def _of_host(counted: Mapping[str, int], port: int, way: str) -> _Sums | None:
     """What a host counted at a port; scapy hosts do not."""
     if f"{way}_bytes" not in counted:
         return None
@@ -154,14 +154,14 @@ def _of_host(counted: Mapping[str, int], port: int, way: str) -> _Told | None:
     return {None: Traffic(packets, size)}
 
 
-def _gone(books: Books, port: int) -> _Told:
+def _gone(books: Books, port: int) -> _Sums:
     """What left by a port into its link: handed to it, less what it or a bad cable kept or lost."""
     handed = _through_cable(books, "out", port, sign=1)
     stayed = total(books.of(book).get(port, NOTHING) for book in ("port_lost", "port_waiting"))
     return handed if stayed == NOTHING else {None: total(handed.values()).since(stayed)}
 
 
-def _through_cable(books: Books, way: str, port: int, sign: int) -> _Told:
+def _through_cable(books: Books, way: str, port: int, sign: int) -> _Sums:
     """What a port saw, as it was beyond a bad cable: with what that lost, without what it added.
 
     So with a link that tries again: numbers, answers, and frames that came or went again.
@@ -198,7 +198,7 @@ def in_links(fabric: Fabric, outcome: Outcome, books: Mapping[Node, Books]) -> I
                 yield from _without_books(name, sent, received)
 
 
-def _in_a_link(name: str, sent: _Told, books: Books, received: _Told) -> Iterator[str]:
+def _in_a_link(name: str, sent: _Sums, books: Books, received: _Sums) -> Iterator[str]:
     yield from differences(name, books)
     for end, book, what in (
         (sent, "in", "were sent into it, but {} in its books"),
@@ -208,7 +208,7 @@ def _in_a_link(name: str, sent: _Told, books: Books, received: _Told) -> Iterato
             yield from _unlike(where, what, one, other)
 
 
-def _without_books(name: str, sent: _Told, received: _Told) -> Iterator[str]:
+def _without_books(name: str, sent: _Sums, received: _Sums) -> Iterator[str]:
     """What did not come is for `losses.py` to tell; what nobody sent is wrong."""
     for where, went, came in _compared(name, sent, received):
         if came.packets > went.packets or came.bytes > went.bytes:
@@ -283,9 +283,9 @@ def check(fabric: Fabric, outcome: Outcome) -> None:
     found = violations(fabric, outcome)
     if not found:
         return
-    more = [f"and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
+    more = [f"and {len(found) - _MOST_NAMED:,} more"] if len(found) > _MOST_NAMED else []
     raise RunError(
-        "frames are missing, or counted twice:\n  " + "\n  ".join([*found[:_MOST_TOLD], *more]),
+        "frames are missing, or counted twice:\n  " + "\n  ".join([*found[:_MOST_NAMED], *more]),
         "closlab is wrong, and so is this run: nothing of it is kept. Please tell us, with the "
         "scenario and its seed.",
     )

@@ -321,7 +321,7 @@ class Gist:
     dropped: int
     marked: int
 
-    def told(self, before: Gist | None, took_ns: float) -> str:
+    def text(self, before: Gist | None, took_ns: float) -> str:
         """In words, after so much of the fabric's time since an earlier one."""
         parts = []
         if before is not None and took_ns > 0:

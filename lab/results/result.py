@@ -269,7 +269,7 @@ class Control(Part):
     routes: int
     faults: tuple[Rerouting, ...] = ()
 
-    def told(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         """The same, in sentences."""
         yield (
             f"{self.kind.upper()} had found all {self.routes:,} routes after "

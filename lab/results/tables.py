@@ -124,7 +124,7 @@ def _summary(result: Result) -> str:
             + _times(result.telemetry.hop_latency_ns)
         )
     lines += _energy(result)
-    lines += result.control.told() if result.control else ()
+    lines += result.control.sentences() if result.control else ()
     lines += [f"[yellow]In vain[/]: {text}" for text in remarks(result.scenario)]
     lines += _left_out(result.scenario)
     lines += [result.skipped.told] if result.skipped else []

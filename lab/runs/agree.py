@@ -288,7 +288,7 @@ def agree(
             both = on_both(case, out, str(number), dilation, seed)
             verdict = both.verdict
             stage.note = "; ".join(verdict.complaints) or "agree"
-            stage.note += f", at {both.told_pace}"
+            stage.note += f", at {both.pace_text}"
         agreed += not verdict.complaints
         complaints += (f"{case.title}: {text}" for text in verdict.complaints)
         rows.append((case.title, middle(both.sim), both.mininet, verdict))
@@ -311,7 +311,7 @@ class Both:
     tries: int
 
     @property
-    def told_pace(self) -> str:
+    def pace_text(self) -> str:
         """How slowly time passed on Mininet, and the how manieth try that was."""
         again = f" (try {self.tries})" if self.tries > 1 else ""
         return f"1/{self.dilation:,.0f}{again}"

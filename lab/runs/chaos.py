@@ -57,7 +57,7 @@ _SPAN_US = 150  # in which faults begin
 _LONGEST_US = 300
 _RUN_S = 120.0  # of a usual processor, after which a run hangs
 _REAL_S = 900.0  # after which one on Mininet does
-_TOLD = "ending.json"
+_ENDING = "ending.json"
 _FEW_BYTES = 2048  # a file may have on a disk that is full
 # What a process may have more once it is warm; what is resident counts what is free and kept as
 # well, which comes and goes.
@@ -518,7 +518,7 @@ def _apart(drawn: Drawn, faults: Faults | None, engine: str) -> Ending:
         ended = _heard(words, json.dumps(asked), os.environ | jumping(drawn.clock), most_s)
         if ended is None:
             return Ending("hung", (f"it did not end within {most_s:.0f} s",))
-        record = folder / _TOLD
+        record = folder / _ENDING
         if not record.exists():
             code, last = ended
             return Ending("broke off", (f"it ended with {code}: {last}",))
@@ -582,7 +582,7 @@ def in_process() -> None:
     options = RunOptions(out=Path(asked["folder"]), engine=engine)
 
     def tell(ending: Ending) -> None:
-        (options.out / _TOLD).write_text(json.dumps([ending.how, ending.complaints]))
+        (options.out / _ENDING).write_text(json.dumps([ending.how, ending.complaints]))
 
     def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> None:
         outcome = up.measure()

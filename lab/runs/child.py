@@ -32,7 +32,7 @@ from lab.errors import LabError, RunError
 from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
 from lab.machine.standstill import telling_of_stopped
-from lab.progress import Hear, Progress, Told
+from lab.progress import Hear, HeardStages, Progress
 from lab.runs.emulate import emulate
 from lab.runs.run import INTERRUPTED, KEPT, check, keeping
 from lab.scenario.model import Scenario
@@ -173,7 +173,7 @@ def main() -> int:
     given = request["options"]
     paths = {name: given[name] and Path(given[name]) for name in ("out", "p4")}
     options = RunOptions(**given | paths)
-    stages = Told(lambda progress: progress and tell("progress", progress))
+    stages = HeardStages(lambda progress: progress and tell("progress", progress))
     try:
         check(options)  # again, as that finds Mininet for this process
         return emulate(
@@ -181,11 +181,11 @@ def main() -> int:
             options,
             stages,
             keeping(options, stages),
-            lambda error: tell("error", _told(error)),
+            lambda error: tell("error", _fields(error)),
             beside=lambda name: nullcontext(tell("lab", name)),
         )
     except LabError as error:
-        tell("error", _told(error))
+        tell("error", _fields(error))
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -202,7 +202,7 @@ def _teller() -> Callable[[str, object], None]:
     return tell
 
 
-def _told(error: LabError) -> dict[str, str | None]:
+def _fields(error: LabError) -> dict[str, str | None]:
     return {"kind": type(error).__name__, "message": error.message, "cure": error.cure}
 
 

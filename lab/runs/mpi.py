@@ -27,7 +27,7 @@ class Way:
     pid: int
     names: Path  # what is its /etc/hosts
     files: tuple[str, ...] = ()  # what a command follows that is to find an adapter of verbs
-    told: Mapping[str, str] | None = None  # what only the program of a rank is told there
+    env: Mapping[str, str] | None = None  # of a rank's program alone
 
     def command(self, host: str, words: Sequence[str]) -> list[str]:
         """A command, to be run there."""
@@ -59,12 +59,12 @@ class Mpirun:
         wrapped = [f"{name}={value}" for name, value in programs.stretched(stretch).items()]
         return [
             *(self.path, "--allow-run-as-root", *self._by(agent)),
-            *_sent_by(any(way.told for way in ways.values())),
+            *_sent_by(any(way.env for way in ways.values())),
             *("--host", ",".join(f"{host}:{count}" for host, count in ranks.items())),
             # Neighbours share a host; hosts share this machine's processors, whichever are idle.
             *("-n", str(sum(ranks.values())), "--map-by", "slot", "--bind-to", "none"),
             *(["env", *wrapped] if wrapped else []),
-            *_told_there(ways, folder),
+            *_with_env(ways, folder),
             *program,
         ]
 
@@ -92,14 +92,14 @@ def _sent_by(has_verbs: bool) -> tuple[str, ...]:
     )
 
 
-def _told_there(ways: Mapping[str, Way], folder: Path) -> tuple[str, ...]:
+def _with_env(ways: Mapping[str, Way], folder: Path) -> tuple[str, ...]:
     """What tells a rank what is its host's own: the launcher's daemons need not know."""
-    if not any(way.told for way in ways.values()):
+    if not any(way.env for way in ways.values()):
         return ()
     for host, way in ways.items():
-        lines = (f"export {name}={shlex.quote(text)}" for name, text in (way.told or {}).items())
-        _write_script(folder / f"told-{host}", [*lines, 'exec "$@"'])
-    return ("sh", "-c", 'exec "$0-$(hostname)" "$@"', str(folder / "told"))
+        lines = (f"export {name}={shlex.quote(text)}" for name, text in (way.env or {}).items())
+        _write_script(folder / f"env-{host}", [*lines, 'exec "$@"'])
+    return ("sh", "-c", 'exec "$0-$(hostname)" "$@"', str(folder / "env"))
 
 
 def _write_script(path: Path, lines: Sequence[str]) -> None:

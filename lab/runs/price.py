@@ -13,7 +13,7 @@ from typing import Any
 
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
-from lab.progress import Stages, Told
+from lab.progress import HeardStages, Stages
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import Cost
 from lab.runs import whatif
@@ -53,7 +53,7 @@ def cost(
     other = found.without
     try:
         with stages(f"The same without {found.of}") as stage:
-            quiet = Told(lambda _: stage.look())
+            quiet = HeardStages(lambda _: stage.look())
             # Nothing of it is kept: where the run was made it has the same program.
             with sim.bring_up(
                 other, replace(options, reports=None, checkpoint_s=None), quiet

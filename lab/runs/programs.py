@@ -243,7 +243,7 @@ def launch(
         return ended
 
 
-def told(ended: Ended, dilation: float) -> str:
+def ending(ended: Ended, dilation: float) -> str:
     """How long they took, in words."""
     fabric = duration(ended.took_s * 1e9 / dilation)
     took = (
@@ -274,7 +274,7 @@ def launch_on(
         def attend(up: EmulatedFabric, experiment: Experiment, _name: str) -> int:
             ended, counted = _attended(wanted, up, experiment)
             stages.console.print(
-                told(ended, up.emulation.switches.setting.dilation),
+                ending(ended, up.emulation.switches.setting.dilation),
                 counted,
                 sep="\n",
                 highlight=False,

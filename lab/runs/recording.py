@@ -125,14 +125,14 @@ def _program(
         elif what == "came":
             program.events.append(_Event(int(words[0]), 0, pairs[words[1]]))
         elif what == "done":
-            ns, number, posted_ns, kind, length, is_told, gid = words
+            ns, number, posted_ns, kind, length, is_completed, gid = words
             peer = host_of.get(gid, "")
             if peer in ("", host):
                 continue
             pair = pairs.setdefault(number, _Pair(_End(host, number), None))
             request = _Request(int(posted_ns), pair, peer, kind, max(1, int(length)))
             program.events.append(_Event(request.posted_ns, 1, request))
-            if is_told != "0":
+            if is_completed != "0":
                 program.events.append(_Event(int(ns), 0, request))
     program.events.sort(key=lambda event: (event.ns, event.order))
     return program

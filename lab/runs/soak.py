@@ -161,7 +161,7 @@ def soak(seed: int, for_s: float, out: Path, say: Callable[[str], None]) -> int:
                     say(f"round {one.number}: {what}")
                 complaints += wrong
                 if one.number % 20 == 0:
-                    say(_told(one))
+                    say(_line(one))
         found = judged(rounds)
         for what in found:
             say(what)
@@ -199,7 +199,7 @@ def _round(
     ), wrong  # fmt: skip
 
 
-def _told(one: Round) -> str:
+def _line(one: Round) -> str:
     held = one.held
     return (
         f"round {one.number}, {one.at_s:,.0f} s: {(one.jct_ns or 0) / 1e3:,.1f} us, "

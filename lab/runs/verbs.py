@@ -43,8 +43,8 @@ _MESSAGES, _MESSAGE_BYTES = 5000, 65536
 
 def bytes_of_pair(words: Sequence[str]) -> int | None:
     """What a client of perftest's passes on one way, if it is told how much that is to be."""
-    told = {*words}
-    if _BANDWIDTH.match(Path(words[0]).name) is None or told & {"-a", "--all", "-D", "--duration"}:
+    args = {*words}
+    if _BANDWIDTH.match(Path(words[0]).name) is None or args & {"-a", "--all", "-D", "--duration"}:
         return None
     numbers = [
         _number(words, names, otherwise)

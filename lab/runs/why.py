@@ -18,7 +18,7 @@ from lab.engines import RunOptions
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError, RunError
 from lab.machine.scratch import scratch
-from lab.progress import Stage, Stages, Told
+from lab.progress import HeardStages, Stage, Stages
 from lab.results.alone import Alone
 from lab.results.causes import MOST_SHARES, RUN, Share, Why
 from lab.results.result import RESULT
@@ -121,7 +121,7 @@ class _Lab:
         key = frozenset(removed)
         if key not in self.known:
             self.stage.tell(f"{self.tried} runs")
-            quiet = Told(lambda _: self.stage.look())
+            quiet = HeardStages(lambda _: self.stage.look())
             changed, kept = whatif.without(self.experiment, removed)
             outcome = outcome_of(changed, self.options, quiet)
             starts, ends = outcome.timeline.start_ns, outcome.timeline.end_ns

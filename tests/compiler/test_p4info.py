@@ -247,7 +247,7 @@ def test_value_sets_tell_of_declared_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "expected"),
     [
         ("@x", "@x"),
         ("@x(a,b)", "@x(a , b)"),
@@ -259,7 +259,7 @@ def test_value_sets_tell_of_declared_types(tmp_path: Path) -> None:
     ],
 )
 def test_annotations_of_others_are_told_word_by_word(
-    tmp_path: Path, written: str, told: str
+    tmp_path: Path, written: str, expected: str
 ) -> None:
     """As p4c tells them, which puts a space between any two words."""
     source, target = tmp_path / "noted.p4", tmp_path / "noted.bin"
@@ -269,7 +269,7 @@ def test_annotations_of_others_are_told_word_by_word(
         """)
     assert main([str(source), "--p4runtime-files", str(target)]) == 0
     (header,) = p4i.P4Info.FromString(target.read_bytes()).controller_packet_metadata
-    assert [n for n in header.preamble.annotations if n.startswith("@x")] == [told]
+    assert [n for n in header.preamble.annotations if n.startswith("@x")] == [expected]
 
 
 def test_a_library_without_main_has_its_packet_headers(tmp_path: Path) -> None:
@@ -297,14 +297,14 @@ def test_a_library_without_main_has_its_packet_headers(tmp_path: Path) -> None:
 @pytest.mark.reference
 @pytest.mark.parametrize("program", sorted((P4 / "programs").glob("*.p4")), ids=lambda p: p.stem)
 def test_p4c_describes_programs_alike(program: Path, tmp_path: Path) -> None:
-    told = tmp_path / "p4c.txt"
+    written = tmp_path / "p4c.txt"
     command = ["p4c-bm2-ss", "--Wdisable", "-o", str(tmp_path / "p4c.json")]
-    command += ["--p4runtime-files", str(told), str(program)]
+    command += ["--p4runtime-files", str(written), str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         assert "syntax error" in done.stderr, done.stderr
         pytest.skip("p4c 1.2.4.2 does not know all of the language")
-    theirs = text_format.Parse(told.read_text(), p4i.P4Info(), allow_unknown_field=True)
+    theirs = text_format.Parse(written.read_text(), p4i.P4Info(), allow_unknown_field=True)
     assert comparable(compile_program(program).p4info) == comparable(theirs)
 
 

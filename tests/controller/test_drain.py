@@ -137,12 +137,12 @@ def test_segment_lists_name_the_ways_that_are_left_in_places_that_stay(seed: int
         for other in leaves
         if other != leaf and fabric.plane_of(other) == fabric.plane_of(leaf)
     ]
-    told = tuple(Steering(leaf.name, other.name) for other in rng.sample(others, len(others)))
+    steering = tuple(Steering(leaf.name, other.name) for other in rng.sample(others, len(others)))
     ends: dict[int, Node] = {}
     for _ in range(4):
         drained = frozenset(link.name for link in links if rng.random() < 0.2)
         dead = frozenset(link.name for link in links if rng.random() < 0.15)
-        settings = Settings(segments=True, steering=told, drained=drained)
+        settings = Settings(segments=True, steering=steering, drained=drained)
         free = without(fabric, drained | dead)
         length = nx.shortest_path_length
         for policy in segments.policies_of(fabric, leaf, settings, dead):

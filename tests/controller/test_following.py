@@ -39,7 +39,7 @@ class Deaf(Rib):
 
 
 def test_a_daemons_word_that_is_too_much_is_no_silence() -> None:
-    async def told() -> None:
+    async def followed() -> None:
         news = _News()
         daemon = _Daemon(Deaf({}, []), news)
         server = await asyncio.start_server(daemon.serve, "127.0.0.1", 0)
@@ -53,7 +53,7 @@ def test_a_daemons_word_that_is_too_much_is_no_silence() -> None:
             server.close()
 
     with pytest.raises(KeyError):
-        asyncio.run(asyncio.wait_for(told(), 60))
+        asyncio.run(asyncio.wait_for(followed(), 60))
 
 
 def test_a_switch_that_breaks_off_is_named() -> None:

@@ -28,8 +28,8 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 
 def message(kind: int, body: bytes) -> bytes:
-    told = struct.pack("=IHHII", 16 + len(body), kind, 0, 1, 0) + body
-    return struct.pack("!BBH", 1, 1, 4 + len(told)) + told
+    netlink = struct.pack("=IHHII", 16 + len(body), kind, 0, 1, 0) + body
+    return struct.pack("!BBH", 1, 1, 4 + len(netlink)) + netlink
 
 
 def route(
@@ -38,24 +38,24 @@ def route(
     network = ip_network(prefix)
     family = family or (2 if network.version == 4 else 10)
     head = struct.pack("=8BI", family, network.prefixlen, 0, 0, 254, protocol, 0, 1, 0)
-    told = attribute(1, network.network_address.packed)
-    return message(24 if new else 25, head + told + b"".join(attributes))
+    destination = attribute(1, network.network_address.packed)
+    return message(24 if new else 25, head + destination + b"".join(attributes))
 
 
 def next_hop(number: int, interface: int, gateway: bytes = b"") -> bytes:
-    told = attribute(1, struct.pack("=I", number)) + attribute(5, struct.pack("=I", interface))
-    return message(104, struct.pack("=4BI", 10, 0, 11, 0, 0) + told + attribute(6, gateway))
+    fields = attribute(1, struct.pack("=I", number)) + attribute(5, struct.pack("=I", interface))
+    return message(104, struct.pack("=4BI", 10, 0, 11, 0, 0) + fields + attribute(6, gateway))
 
 
 def group(number: int, *members: int) -> bytes:
     packed = b"".join(struct.pack("=IBBH", member, 0, 0, 0) for member in members)
-    told = attribute(1, struct.pack("=I", number)) + attribute(2, packed)
-    return message(104, struct.pack("=4BI", 0, 0, 11, 0, 0) + told)
+    fields = attribute(1, struct.pack("=I", number)) + attribute(2, packed)
+    return message(104, struct.pack("=4BI", 0, 0, 11, 0, 0) + fields)
 
 
 def gone(number: int) -> bytes:
-    told = attribute(1, struct.pack("=I", number))
-    return message(105, struct.pack("=4BI", 0, 0, 11, 0, 0) + told)
+    fields = attribute(1, struct.pack("=I", number))
+    return message(105, struct.pack("=4BI", 0, 0, 11, 0, 0) + fields)
 
 
 def by_number(number: int) -> bytes:
@@ -94,8 +94,8 @@ def test_routes_with_ways_of_their_own() -> None:
     via = attribute(18, struct.pack("=H", 10) + gateway(2))
     one = route("10.0.3.0/24", attribute(4, struct.pack("=I", 5)), via)
     ways = (
-        struct.pack("=HBBi", 8 + len(told), 0, 0, interface) + told
-        for interface, told in ((3, attribute(18, struct.pack("=H", 10) + gateway(1))), (5, via))
+        struct.pack("=HBBi", 8 + len(encap), 0, 0, interface) + encap
+        for interface, encap in ((3, attribute(18, struct.pack("=H", 10) + gateway(1))), (5, via))
     )
     many = route("10.0.4.0/24", attribute(9, b"".join(ways)))
     assert heard(one + many) == [
@@ -122,13 +122,13 @@ def test_what_is_not_bgps_is_left_out() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_pieces_of_any_size(seed: int) -> None:
     draw = random.Random(seed)
-    told = [next_hop(7, 3, gateway(1)), group(9, 7), *(route(f"10.0.{n}.0/24") for n in range(9))]
-    data, reader, found = b"".join(told), Reader(), []
+    sent = [next_hop(7, 3, gateway(1)), group(9, 7), *(route(f"10.0.{n}.0/24") for n in range(9))]
+    data, reader, found = b"".join(sent), Reader(), []
     while data:
         size = draw.randrange(1, 40)
         found += reader.feed(data[:size])
         data = data[size:]
-    assert found == heard(b"".join(told))
+    assert found == heard(b"".join(sent))
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -160,8 +160,8 @@ def ports_of(found: Rib) -> dict[str, set[int]]:
 
 
 def hear(found: Rib, data: bytes) -> None:
-    for told in heard(data):
-        found.hear(told)
+    for one in heard(data):
+        found.hear(one)
 
 
 def test_ways_are_in_the_order_of_ports() -> None:

@@ -35,7 +35,7 @@ class Switch:
     def entries(self, table: str) -> Iterator[TableEntry]:
         return (e for e in self.plan if isinstance(e, TableEntry) and e.table == table)
 
-    def told(self, table: str, key: str, value: Match) -> list[TableEntry]:
+    def find(self, table: str, key: str, value: Match) -> list[TableEntry]:
         """The entries for a value of a key."""
         return [each for each in self.entries(table) if dict(each.match)[key] == value]
 
@@ -43,9 +43,9 @@ class Switch:
         """The entry with the longest prefix that an address begins with."""
         found: dict[int, TableEntry] = {}
         for each in self.entries(table):
-            ((_, told),) = each.match
-            assert isinstance(told, tuple)
-            value, length = told
+            ((_, prefix),) = each.match
+            assert isinstance(prefix, tuple)
+            value, length = prefix
             if address >> (128 - length) == value >> (128 - length):
                 found[length] = each
         return found[max(found)] if found else None
@@ -56,7 +56,7 @@ class Switch:
         if entry.action == "to_port":
             return [params["port"]]
         assert entry.action == "to_group", entry
-        slots = self.told("group_slots", "meta.group", params["group"])
+        slots = self.find("group_slots", "meta.group", params["group"])
         return [dict(slot.params)["port"] for slot in slots]
 
 
@@ -143,7 +143,7 @@ def test_every_list_reaches_its_end_over_the_links_that_it_names(seed: int) -> N
     rng = random.Random(seed)
     fabric = drawn(rng).speaking(6)
     leaves = [switch for switch in fabric.switches if fabric.hosts_of(switch)]
-    told = tuple(
+    steerings = tuple(
         Steering(one.name, other.name)
         for one in leaves
         for other in leaves
@@ -151,20 +151,20 @@ def test_every_list_reaches_its_end_over_the_links_that_it_names(seed: int) -> N
     )
     cables = [link.name for link in fabric.links if link.joins_switches]
     dead = frozenset(rng.sample(cables, rng.randrange(min(4, len(cables)))))
-    plans = switch_plans(fabric, Settings(segments=True, steering=told), dead)
+    plans = switch_plans(fabric, Settings(segments=True, steering=steerings), dead)
     switches = {node: Switch(node, fabric, plans[node.name]) for node in fabric.switches}
     graph = living(fabric, dead)
-    for steering in told:
+    for steering in steerings:
         leaf, target = fabric.node(steering.leaf), fabric.node(steering.to)
         here = switches[leaf]
         prefix = int(fabric.prefix(target).network_address), 64
-        routes = here.told("ipv6_routes", "hdr.ipv6.dst_addr", prefix)
+        routes = here.find("ipv6_routes", "hdr.ipv6.dst_addr", prefix)
         if not nx.has_path(graph, leaf, target):
             assert all(route.action != "to_segments" for route in routes)
             continue
         (route,) = routes
         number = dict(route.params)["policy"]
-        (policy,) = (dict(e.params) for e in here.told("segment_policies", "meta.steering", number))
+        (policy,) = (dict(e.params) for e in here.find("segment_policies", "meta.steering", number))
         numbers = range(policy["first_list"], policy["first_list"] + policy["lists"])
         found: set[tuple[Node, ...]] = set()
         for entry in here.entries("segment_lists"):

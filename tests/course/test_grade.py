@@ -59,11 +59,11 @@ def some(names: Iterable[str], *quick: str) -> list[object]:
 @pytest.mark.parametrize("name", some(HOSTILE, "forges"))
 def test_hostile_python_gets_a_grade(name: str, tmp_path: Path) -> None:
     """What the program in P4 earned stays."""
-    *_, told = HOSTILE[name]
+    *_, expected = HOSTILE[name]
     found = grade(find("5"), hostile(tmp_path, name), processor_s=6)
     assert [v.state for v in found.verdicts[:4]] == [State.PASSED] * 4
     wrong = next(v for v in found.verdicts if v.state is State.WRONG)
-    assert told in f"{wrong.what}\n{wrong.where}"
+    assert expected in f"{wrong.what}\n{wrong.where}"
     for form in FORMATS.values():
         form(found)
     ElementTree.fromstring(FORMATS["junit"](found))
@@ -150,9 +150,9 @@ def test_a_grade_in_words() -> None:
 
 
 def test_a_grade_for_machines() -> None:
-    told = json.loads(FORMATS["json"](GRADE))
-    assert (told["score"], told["max_score"], told["passed"]) == (2, 6, False)
-    assert [c["state"] for c in told["checks"]] == ["passed", "wrong", "not judged"]
+    grade = json.loads(FORMATS["json"](GRADE))
+    assert (grade["score"], grade["max_score"], grade["passed"]) == (2, 6, False)
+    assert [c["state"] for c in grade["checks"]] == ["passed", "wrong", "not judged"]
     scope = json.loads(FORMATS["gradescope"](GRADE))
     assert scope["score"] == sum(test["score"] for test in scope["tests"]) == 2
     assert [test["status"] for test in scope["tests"]] == ["passed", "failed", "failed"]
@@ -209,12 +209,12 @@ def test_a_lesson_is_opened_worked_at_and_graded(tmp_path: Path, closlab: Closla
     assert "All of it is in 01-forwarding/ already." in again and "Next:" in again
     scope = closlab("grade", "1", "--format", "gradescope", "-o", "results.json")
     assert scope.returncode == 0 and scope.stdout == ""
-    told = json.loads((tmp_path / "results.json").read_text())
-    assert told["score"] == told["max_score"]
+    grade = json.loads((tmp_path / "results.json").read_text())
+    assert grade["score"] == grade["max_score"]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("lesson", "99"), "there is no lesson '99'"),
         (("lesson", "headrom"), "did you mean 'headroom'?"),
@@ -223,10 +223,10 @@ def test_a_lesson_is_opened_worked_at_and_graded(tmp_path: Path, closlab: Closla
         (("grade", "1", ".", "-o", "no/such/file"), "cannot be written"),
     ],
 )
-def test_what_is_not_there_is_told(words: tuple[str, ...], told: str, closlab: Closlab) -> None:
+def test_what_is_not_there_is_told(words: tuple[str, ...], expected: str, closlab: Closlab) -> None:
     done = closlab(*words)
     assert done.returncode == (2 if words[0] == "grade" else 1)
-    assert told in done.stderr and "Traceback" not in done.stderr
+    assert expected in done.stderr and "Traceback" not in done.stderr
 
 
 def test_changes_say_where_they_do_not_fit(tmp_path: Path) -> None:

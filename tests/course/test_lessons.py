@@ -27,7 +27,7 @@ class Mistake:
 
     lesson: Lesson
     name: str
-    told: str
+    expected: str
     diff: str
 
     def __str__(self) -> str:
@@ -39,8 +39,8 @@ def mistakes() -> list[Mistake]:
     for lesson in LESSONS:
         for part in (BROKEN / f"{lesson.name}.txt").read_text().split("=== ")[1:]:
             head, _, diff = part.partition("\n")
-            name, _, told = head.partition(" | ")
-            found.append(Mistake(lesson, name, told, diff))
+            name, _, expected = head.partition(" | ")
+            found.append(Mistake(lesson, name, expected, diff))
     return found
 
 
@@ -51,7 +51,7 @@ def judged(lesson: Lesson, folder: Path) -> list[Judged]:
     return list(verdicts(lesson, files_in(folder)))
 
 
-def told(found: list[Judged]) -> list[str]:
+def complaints(found: list[Judged]) -> list[str]:
     """What is said of all that is wrong."""
     return [f"{v.what}\n{v.where}" for v in found if v.state is State.WRONG]
 
@@ -72,7 +72,7 @@ def test_the_skeleton_fails_and_hears_what_is_missing(lesson: Lesson) -> None:
     found = judged(lesson, folder)
     assert not any(v.earned for v in found)
     assert all(v.where for v in found if v.state is State.WRONG)
-    said = " ".join(told(found))
+    said = " ".join(complaints(found))
     steps = {step for _, _, what in lesson.todos(folder) if (step := _step(what))}
     assert steps
     first = min(steps)
@@ -99,13 +99,13 @@ def test_a_mistake_is_told(mistake: Mistake, tmp_path: Path) -> None:
         shutil.copy(path, tmp_path)
     change(tmp_path, mistake.diff)
     found = judged(mistake.lesson, tmp_path)
-    said = told(found)
-    assert any(mistake.told in each for each in said), said
+    said = complaints(found)
+    assert any(mistake.expected in each for each in said), said
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_there_are_five_mistakes_that_hear_different_things(lesson: Lesson) -> None:
-    words = [mistake.told for mistake in MISTAKES if mistake.lesson == lesson]
+    words = [mistake.expected for mistake in MISTAKES if mistake.lesson == lesson]
     assert len(words) == len(set(words)) >= 5
 
 

@@ -143,10 +143,10 @@ QUICK = ("forge/no-object", "output/a-terminal-is-steered", "die/later", "memory
 )
 def test_what_harms_its_author(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart, "_USUAL_S", 6)
-    lines, points, told = FATAL[name]
+    lines, points, expected = FATAL[name]
     found = judged("7", hostile(tmp_path, lines))
     assert found.score == points, said(found)
-    assert told in said(found)
+    assert expected in said(found)
     assert "defect" not in said(found)
     assert all(c.isprintable() or c == "\n" for c in said(found))
 
@@ -247,10 +247,10 @@ def test_what_lies_elsewhere_is_not_told(plant: Plant, tmp_path: Path) -> None:
     plant(folder / "forward.p4", secret)
     found = judged("1", folder)
     assert found.score == 0
-    told = said(found)
-    assert "$6$" not in told and "root:" not in told
-    assert told and "defect" not in told
-    assert all(c.isprintable() or c == "\n" for c in told)
+    text = said(found)
+    assert "$6$" not in text and "root:" not in text
+    assert text and "defect" not in text
+    assert all(c.isprintable() or c == "\n" for c in text)
 
 
 INJECTIONS = (
@@ -271,8 +271,8 @@ def test_no_name_in_p4_becomes_code(annotation: str, tmp_path: Path) -> None:
     assert "    table " in text
     named = annotation.replace("{place}", f"/tmp/{CANARY}")
     file.write_text(text.replace("    table ", f"    {named}\n    table ", 1))
-    told = said(judged("1", folder))
-    assert "root:" not in told and "defect" not in told
+    text = said(judged("1", folder))
+    assert "root:" not in text and "defect" not in text
 
 
 # --- kernels that give less
@@ -358,5 +358,5 @@ def test_without_any_nothing_is_judged_unless_it_is_trusted(tmp_path: Path) -> N
     done = graded_without(*missing, words=("7", str(folder)))
     assert done.returncode == 2 and done.stdout == ""
     assert "cannot shut a submission in" in done.stderr and "--trusted" in done.stderr
-    told = graded_without(*missing, words=("7", str(folder), "--trusted", "--format", "json"))
-    assert json.loads(told.stdout)["score"] == FUNCTIONS, told.stdout + told.stderr
+    done = graded_without(*missing, words=("7", str(folder), "--trusted", "--format", "json"))
+    assert json.loads(done.stdout)["score"] == FUNCTIONS, done.stdout + done.stderr

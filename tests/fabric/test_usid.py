@@ -17,7 +17,7 @@ from controller import Settings, SettingsError, Steering, switch_plans
 from controller import segments as sr
 from params.marking import Ecn
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame, ipv6_frame
-from tests.veths import told_alone
+from tests.veths import run_alone
 from topologies import Fabric, IpVersion, fat_tree, leaf_spine
 
 PLAIN = Settings(max_frame=1200, ecn=Ecn(enabled=False), segments=True)
@@ -356,7 +356,7 @@ def test_hosts_steer_if_they_may_and_only_as_themselves() -> None:
 
 def test_the_kernel_agrees_both_ways() -> None:
     """Carriers of ours through its namespaces with next-csid, and its carriers through ours."""
-    cases = told_alone("tests.fabric.kernel_sids")
+    cases = run_alone("tests.fabric.kernel_sids")
     assert len(cases) == 8
     unknown = [name for name, case in cases.items() if case is None]
     for name in cases.keys() - unknown:

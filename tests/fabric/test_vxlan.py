@@ -20,7 +20,7 @@ from params.buffer import Buffer
 from params.marking import Ecn
 from params.pfc import Pfc
 from tests.fabric.testbed import Testbed, checksum, ecn_of, ipv4_frame, mark_of
-from tests.veths import told_alone
+from tests.veths import run_alone
 from topologies import Fabric, leaf_spine
 
 PLAIN = Settings(max_frame=1300, ecn=Ecn(enabled=False))
@@ -391,7 +391,7 @@ def test_without_tenants_switches_are_told_nothing_of_them() -> None:
 @pytest.mark.slow
 def test_the_kernel_and_tshark_agree() -> None:
     """The kernel's vxlan device reads ours, ours its, and tshark both."""
-    cases = told_alone("tests.fabric.kernel_vxlan")
+    cases = run_alone("tests.fabric.kernel_vxlan")
     assert len(cases) >= 6
     for name, (got, due_there) in cases.items():
         assert got == due_there, name

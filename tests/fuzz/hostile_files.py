@@ -384,8 +384,8 @@ def main() -> int:
         more, found = sweep(min(50, asked.first + asked.count - first), asked.seed, first)
         endings, wrong = endings + more, wrong + len(found)
         print(*found, sep="\n", end="\n" * bool(found))
-        told = ", ".join(f"{count} {how}" for how, count in sorted(endings.items()))
-        print(f"{endings.total()} files: {told}, {wrong} wrongly", flush=True)
+        tally = ", ".join(f"{count} {how}" for how, count in sorted(endings.items()))
+        print(f"{endings.total()} files: {tally}, {wrong} wrongly", flush=True)
     return int(wrong > 0)
 
 

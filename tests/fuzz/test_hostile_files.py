@@ -74,5 +74,5 @@ def test_where_memory_ends_what_failed_lets_go_of_its_own(
 
 
 def test_a_library_without_room_is_told_as_no_memory() -> None:
-    told = of_the_machine(OSError("x.so: failed to map segment from shared object"))
-    assert told is not None and "no more memory" in told.message
+    error = of_the_machine(OSError("x.so: failed to map segment from shared object"))
+    assert error is not None and "no more memory" in error.message

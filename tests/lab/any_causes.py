@@ -113,8 +113,8 @@ def judged(seed: int) -> tuple[list[str], str]:
         off = abs((after or 0) - (share.took_ns or 0))
         is_right = (after is None) == (share.took_ns is None) and off <= _WITHIN * why.lost_ns
         verdicts.append("right" if is_right else f"WRONG: told {share.took_ns}, took {after}")
-    told = "; ".join(f"{share.share:.0%} {share.named}" for share in why.shares)
-    return verdicts, f"lost {why.lost_ns:,} ns: {told}; rest {why.rest_ns / why.lost_ns:.0%}"
+    text = "; ".join(f"{share.share:.0%} {share.named}" for share in why.shares)
+    return verdicts, f"lost {why.lost_ns:,} ns: {text}; rest {why.rest_ns / why.lost_ns:.0%}"
 
 
 def main() -> int:
@@ -128,13 +128,13 @@ def main() -> int:
     for seed in range(given.seed, given.seed + given.runs):
         began = time.monotonic()
         try:
-            verdicts, told = judged(seed)
+            verdicts, text = judged(seed)
         except LabError as error:
-            verdicts, told = ["refused"], str(error)
+            verdicts, text = ["refused"], str(error)
         counted.update(verdict.partition(":")[0] for verdict in verdicts)
         first[verdicts[0].partition(":")[0]] += 1
         took_s = time.monotonic() - began
-        print(f"seed {seed} ({took_s:.1f} s): {', '.join(verdicts)}: {told}", flush=True)
+        print(f"seed {seed} ({took_s:.1f} s): {', '.join(verdicts)}: {text}", flush=True)
     print(f"first roots: {dict(first)}; all shares: {dict(counted)}")
     return 1 if counted["WRONG"] else 0
 

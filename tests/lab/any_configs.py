@@ -34,9 +34,9 @@ def complaint(seed: int, fault: str | None, folder: Path) -> str:
         return "; ".join(f"{each.rule} at {each.place}: {each.what}" for each in found)
     drawn, rule, where = faulty(seed, fault)
     found = found_in(drawn, folder / "a")
-    told = [(each.rule, each.switch, each.table, each.key) for each in found]
-    if told != [(rule, *where)]:
-        return f"{rule} at {where} was to be found, and there is {told}"
+    places = [(each.rule, each.switch, each.table, each.key) for each in found]
+    if places != [(rule, *where)]:
+        return f"{rule} at {where} was to be found, and there is {places}"
     if not found[0].patch:
         return "" if rule in NO_PATCH else f"{rule} has no patch"
     cured = folder / f"cured-{fault.replace(' ', '-')}-{seed}"

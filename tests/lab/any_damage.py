@@ -25,11 +25,11 @@ from lab.configs.brought import import_fabric
 from lab.configs.cures import write_cures
 from lab.configs.device import read_device
 from lab.configs.fabric import read_fabric
+from lab.configs.output import lines
 from lab.configs.page import page
 from lab.configs.proofs import prove
 from lab.configs.rules import check
 from lab.configs.sarif import sarif
-from lab.configs.told import lines
 from lab.errors import LabError
 from tests.lab.config_folders import FAULTS, faulty, sound
 from tests.lab.dialects import mixed

@@ -56,8 +56,8 @@ def _one(old: str, new: str) -> Change:
     return change
 
 
-def _tool(kind: str, **told: object) -> Change:
-    return lambda _rng, _text: adapter(**told)[kind]  # type: ignore[arg-type]
+def _tool(kind: str, **settings: object) -> Change:
+    return lambda _rng, _text: adapter(**settings)[kind]  # type: ignore[arg-type]
 
 
 _PFC = frozenset({"adapter-pfc"})
@@ -112,7 +112,7 @@ def complaint(seed: int, fault: str | None, folder: Path, with_runs: bool = Fals
     """What should not be; nothing: all is well."""
     mixed(sound(seed), folder / "in")
     if fault is None:
-        return "; ".join(map(_told, check(read_fabric(folder / "in"), Options())))
+        return "; ".join(map(_text, check(read_fabric(folder / "in"), Options())))
     kind, rng = FAULTS[fault], Random(seed)
     file = rng.choice(sorted((folder / "in").glob(kind.files)))
     before = file.read_text()
@@ -125,26 +125,26 @@ def complaint(seed: int, fault: str | None, folder: Path, with_runs: bool = Fals
     mine = [one for one in found if one.rule == kind.rule and one.switch == named]
     others = [one for one in found if one.rule not in {kind.rule, *kind.also}]
     if not mine or others:
-        return f"{kind.rule} at {named} was to be found, and there is {[*map(_told, found)]}"
+        return f"{kind.rule} at {named} was to be found, and there is {[*map(_text, found)]}"
     if fabric.file_of(mine[0]) not in (file, file.with_suffix(".yaml")):
-        return f"{_told(mine[0])} is told of {fabric.file_of(mine[0])}"
+        return f"{_text(mine[0])} is told of {fabric.file_of(mine[0])}"
     if not fabric.line_of(mine[0]):
-        return f"{_told(mine[0])} has no line"
+        return f"{_text(mine[0])} has no line"
     if with_runs and kind.has_run:
         ((_, proof),) = prove(mine[:1])
         if not proof.is_shown:
-            return f"{_told(mine[0])} is not shown: {proof.note}; {proof.before}; {proof.after}"
+            return f"{_text(mine[0])} is not shown: {proof.note}; {proof.before}; {proof.after}"
     if kind.is_typed:
         if not commands_of(fabric, mine).get(named):
-            return f"{_told(mine[0])} has no commands"
+            return f"{_text(mine[0])} has no commands"
         write_cures(fabric, found, folder / "out")
         left = [one for one in check(read_fabric(folder / "out"), Options())
                 if one.rule == kind.rule]  # fmt: skip
-        return "; ".join(f"cured, there is {_told(one)}" for one in left)
+        return "; ".join(f"cured, there is {_text(one)}" for one in left)
     return ""
 
 
-def _told(one: Finding) -> str:
+def _text(one: Finding) -> str:
     return f"{one.rule} at {one.place}: {one.what}"
 
 

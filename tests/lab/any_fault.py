@@ -95,9 +95,9 @@ def with_fault(seed: int) -> tuple[Fabric, Fabric, str, Answer]:
 
 def is_answer(finding: Finding, answer: Answer) -> bool:
     """Whether a finding says what was to be said; a circle or a last cable has many places."""
-    told = finding.rule, finding.switch, finding.table, finding.key
+    place = finding.rule, finding.switch, finding.table, finding.key
     rule, switch, *_ = answer
-    return finding.rule == rule if not switch else told == answer
+    return finding.rule == rule if not switch else place == answer
 
 
 def is_false(finding: Finding, answer: Answer, kind: str) -> bool:

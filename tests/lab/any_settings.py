@@ -49,12 +49,12 @@ def complaints(case: Drawn, result: Result) -> Iterator[str]:
     others = {why: n for why, n in drops.by_reason.items() if why not in _OTHERWISE and n}
     if case.scenario.pfc.watchdog_action is Remedy.FORWARD and result.pfc.storms and drops.price:
         others.pop("receive_buffer_full", None)  # of what went on, deaf to adapters' pauses
-    told = result.stalls or ()
-    judged = sum(stall.messages for stall in told)
+    stalls = result.stalls or ()
+    judged = sum(stall.messages for stall in stalls)
     if judged != result.flows.failed:
         yield f"{result.flows.failed} messages did not arrive, and {judged} have a verdict"
-    if any(stall.verdict == "untold" for stall in told):
-        yield f"the simulator does not know why: {told}"
+    if any(stall.verdict == "untold" for stall in stalls):
+        yield f"the simulator does not know why: {stalls}"
     if set(case.carried) <= set(case.lossless) and not (case.loses or lost) and others:
         yield f"all classes are lossless, but packets were dropped: {others}"
 
@@ -86,9 +86,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Runs of whatever settings chance draws.")
     parser.add_argument("--seed", type=int, default=1, help="the first")
     parser.add_argument("--runs", type=int, default=500, help="how many")
-    told = parser.parse_args()
+    options = parser.parse_args()
     failed, tally, began = [], Counter[str](), time.monotonic()
-    for seed in range(told.seed, told.seed + told.runs):
+    for seed in range(options.seed, options.seed + options.runs):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 result = check(seed, Path(folder))
@@ -100,7 +100,7 @@ def main() -> int:
         tally["priced"] += result.drops.price is not None
         tally["paused"] += result.pfc.xoff_frames > 0
     took_s = time.monotonic() - began
-    print(f"{told.runs} seeds from {told.seed} in {took_s:.0f} s: {dict(tally)}")
+    print(f"{options.runs} seeds from {options.seed} in {took_s:.0f} s: {dict(tally)}")
     print(f"{len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}")
     return 1 if failed else 0
 

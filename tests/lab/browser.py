@@ -44,12 +44,12 @@ class Browser:
             message["sessionId"] = session
         os.write(self._send, json.dumps(message).encode() + b"\0")
         while True:
-            told = self._next()
-            if told.get("id") == self._number:
-                if "error" in told:
-                    raise AssertionError(f"{method}: {told['error']}")
-                return dict(told["result"])
-            self.events.append(told)
+            answer = self._next()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise AssertionError(f"{method}: {answer['error']}")
+                return dict(answer["result"])
+            self.events.append(answer)
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
@@ -98,9 +98,11 @@ class Tab:
 
     def js(self, code: str) -> Any:
         """What an expression is worth there."""
-        told = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
+        answer = self.call(
+            "Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def until(self, code: str, within_s: float = LONG_S) -> Any:
         """Wait until an expression is true; what it is worth then."""
@@ -130,8 +132,8 @@ class Tab:
 
     def picture(self, path: Path, *, whole: bool = True) -> None:
         """A screenshot."""
-        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(told["data"]))
+        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))
 
     def complaints(self) -> list[str]:
         """What the browser had to say against the page."""

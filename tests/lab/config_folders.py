@@ -400,7 +400,7 @@ def _partial(drawn: Drawn) -> Where:
     return switch, "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", f"AZURE|{kept}"
 
 
-def _untold(drawn: Drawn) -> Where:
+def _without_length(drawn: Drawn) -> Where:
     switch, port, _, _ = drawn.an_end()
     del drawn.switches[switch]["CABLE_LENGTH"]["AZURE"][port]
     return switch, "CABLE_LENGTH", f"AZURE|{port}"
@@ -480,11 +480,11 @@ def _one_spine(drawn: Drawn) -> Where:
         del drawn.switches[name]
     for content in drawn.switches.values():
         content["DEVICE_NEIGHBOR"] = {
-            port: told for port, told in content["DEVICE_NEIGHBOR"].items()
-            if told["name"] in drawn.switches or told["name"].startswith("gpu")
+            port: far for port, far in content["DEVICE_NEIGHBOR"].items()
+            if far["name"] in drawn.switches or far["name"].startswith("gpu")
         }  # fmt: skip
     leaf = drawn.switches["tor0"]["DEVICE_NEIGHBOR"]
-    return "tor0", "DEVICE_NEIGHBOR", next(p for p, told in leaf.items() if told["name"] == "agg0")
+    return "tor0", "DEVICE_NEIGHBOR", next(p for p, far in leaf.items() if far["name"] == "agg0")
 
 
 def _same_as(drawn: Drawn) -> Where:
@@ -502,8 +502,8 @@ def _uplinks(drawn: Drawn) -> tuple[str, list[tuple[str, str, str, str]]]:
 def _crowded(drawn: Drawn) -> Where:
     leaf, cables = _uplinks(drawn)
     content = drawn.switches[leaf]
-    down = sum(int(content["PORT"][port]["speed"]) for port, told in
-               content["DEVICE_NEIGHBOR"].items() if told["name"].startswith("gpu"))  # fmt: skip
+    down = sum(int(content["PORT"][port]["speed"]) for port, far in
+               content["DEVICE_NEIGHBOR"].items() if far["name"].startswith("gpu"))  # fmt: skip
     for a, a_port, b, b_port in cables:
         for switch, port in ((a, a_port), (b, b_port)):
             drawn.switches[switch]["PORT"][port]["speed"] = str(down // (4 * len(cables)))
@@ -552,9 +552,9 @@ def _down(drawn: Drawn) -> Where:
 
 def _no_bgp(drawn: Drawn) -> Where:
     a, _, b, _ = drawn.an_end()
-    told = drawn.switches[a]["BGP_NEIGHBOR"]
-    for key in [key for key, one in told.items() if one["name"] == b]:
-        del told[key]
+    sessions = drawn.switches[a]["BGP_NEIGHBOR"]
+    for key in [key for key, one in sessions.items() if one["name"] == b]:
+        del sessions[key]
     return a, "BGP_NEIGHBOR", b
 
 
@@ -586,7 +586,7 @@ FAULTS: dict[str, tuple[str, Callable[[Drawn], Where]]] = {
     "slow watch": ("watchdog-slow", _slow_watch),
     "mtu": ("mtu-differs", _mtu),
     "length": ("cable-differs", _length),
-    "untold": ("cable-untold", _untold),
+    "untold": ("cable-untold", _without_length),
     "partial": ("map-partial", _partial),
     "neighbour": ("neighbour-missing", _neighbour),
     "alpha": ("alpha-range", _alpha),

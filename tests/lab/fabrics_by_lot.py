@@ -103,12 +103,12 @@ class Fabric:
         rng = Random(repr(sorted(self.tiers)))
         brackets, joins, nests = (rng.random() < p for p in (0.3, 0.5, 0.5))
         for name, tables in self.tables.items():
-            told = _joined(tables) if joins else tables
+            written = _joined(tables) if joins else tables
             if brackets:
-                told = _bracketed(told)
+                written = _bracketed(written)
             path = folder / name / "config_db.json" if nests else folder / f"{name}.json"
             path.parent.mkdir(exist_ok=True)
-            path.write_text(json.dumps(told, indent=4))
+            path.write_text(json.dumps(written, indent=4))
         return folder
 
 
@@ -343,11 +343,11 @@ def _odd_but_sound(fabric: Fabric, switch: str) -> None:
 
 def _joined(tables: Tables) -> Tables:
     """Ports with the same fields as a list, and numbers that follow one another as a range."""
-    told = dict(tables)
+    written = dict(tables)
     lists: dict[str, tuple[list[str], dict[str, Any]]] = {}
     for port, entry in tables["PORT_QOS_MAP"].items():
         lists.setdefault(repr(entry), ([], entry))[0].append(port)
-    told["PORT_QOS_MAP"] = {",".join(ports): entry for ports, entry in lists.values()}
+    written["PORT_QOS_MAP"] = {",".join(ports): entry for ports, entry in lists.values()}
     for table in ("BUFFER_PG", "BUFFER_QUEUE", "QUEUE"):
         made: dict[str, dict[str, Any]] = {}
         runs: list[tuple[str, int, int, dict[str, Any]]] = []
@@ -363,13 +363,13 @@ def _joined(tables: Tables) -> Tables:
                 runs.append((port, int(number), int(number), entry))
         for port, first, last, entry in runs:
             made[f"{port}|{first}" if first == last else f"{port}|{first}-{last}"] = entry
-        told[table] = made
-    return told
+        written[table] = made
+    return written
 
 
 def _bracketed(tables: Tables) -> Tables:
     """References as older releases have them."""
-    told = deepcopy(tables)
+    written = deepcopy(tables)
     for table, names in (
         ("BUFFER_PG", {"profile": "BUFFER_PROFILE"}),
         ("BUFFER_QUEUE", {"profile": "BUFFER_PROFILE"}),
@@ -378,10 +378,10 @@ def _bracketed(tables: Tables) -> Tables:
         ("PORT_QOS_MAP", {"dscp_to_tc_map": "DSCP_TO_TC_MAP",
                           "tc_to_queue_map": "TC_TO_QUEUE_MAP"}),
     ):  # fmt: skip
-        for entry in told[table].values():
+        for entry in written[table].values():
             entry |= {
                 name: f"[{of}|{entry[name]}]"
                 for name, of in names.items()
                 if entry.get(name) not in (None, "", "NULL")
             }
-    return told
+    return written

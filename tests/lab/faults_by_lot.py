@@ -94,8 +94,8 @@ def _pool(fabric: Fabric) -> Answer:
 def _pfc(fabric: Fabric) -> Answer:
     wire, lossless = fabric.an_end(), fabric.style.lossless
     other = [str(p) for p in lossless[1:]] or [str(_lossy(fabric))]
-    told = fabric.rng.choice((",".join(other), "", str(_lossy(fabric))))
-    fabric.tables[wire.a]["PORT_QOS_MAP"][wire.a_port]["pfc_enable"] = told
+    paused = fabric.rng.choice((",".join(other), "", str(_lossy(fabric))))
+    fabric.tables[wire.a]["PORT_QOS_MAP"][wire.a_port]["pfc_enable"] = paused
     return "pfc-one-end", wire.a, "PORT_QOS_MAP", wire.a_port
 
 
@@ -140,12 +140,12 @@ def _dscp(fabric: Fabric) -> Answer | None:
     if len(fabric.tiers) < 3:
         return None  # of two who disagree nobody can say who is wrong
     switch, style = fabric.some(), fabric.style
-    told = fabric.tables[switch]["DSCP_TO_TC_MAP"][style.maps]
+    classes = fabric.tables[switch]["DSCP_TO_TC_MAP"][style.maps]
     if fabric.rng.random() < 0.5:
         dscp, tc = fabric.rng.choice(sorted(style.dscps)), _lossy(fabric)
     else:
         dscp, tc = fabric.rng.choice([d for d in range(60) if d not in style.dscps]), _kept(fabric)
-    told[str(dscp)] = str(tc)
+    classes[str(dscp)] = str(tc)
     return "dscp-map", switch, "DSCP_TO_TC_MAP", f"{style.maps}|{dscp}"
 
 
@@ -392,7 +392,7 @@ def _mtu_on_the_way(fabric: Fabric) -> Answer:
     return "mtu-path", first[0], "PORT", first[1]
 
 
-def _untold(fabric: Fabric) -> Answer:
+def _without_length(fabric: Fabric) -> Answer:
     switch, port = fabric.a_port()
     del fabric.tables[switch]["CABLE_LENGTH"]["AZURE"][port]
     return "cable-untold", switch, "CABLE_LENGTH", f"AZURE|{port}"
@@ -410,19 +410,19 @@ def _crossed(fabric: Fabric) -> Answer | None:
     wires = [wire for wire in fabric.ends(switch) if wire.b in fabric.tiers]
     if len({wire.b for wire in wires}) < 2:
         return None
-    told = fabric.tables[switch]["DEVICE_NEIGHBOR"]
+    neighbours = fabric.tables[switch]["DEVICE_NEIGHBOR"]
     one, two = wires[0], next(wire for wire in wires if wire.b != wires[0].b)
-    told[one.a_port], told[two.a_port] = told[two.a_port], told[one.a_port]
+    neighbours[one.a_port], neighbours[two.a_port] = neighbours[two.a_port], neighbours[one.a_port]
     return "neighbour-contradicts", switch, "DEVICE_NEIGHBOR", one.a_port
 
 
 def _no_bgp(fabric: Fabric) -> Answer | None:
     wire = fabric.an_end()
-    told = fabric.tables[wire.a]["BGP_NEIGHBOR"]
-    if len({entry["name"] for entry in told.values()}) < 2:
+    sessions = fabric.tables[wire.a]["BGP_NEIGHBOR"]
+    if len({entry["name"] for entry in sessions.values()}) < 2:
         return None
-    for key in [key for key, entry in told.items() if entry["name"] == wire.b]:
-        del told[key]
+    for key in [key for key, entry in sessions.items() if entry["name"] == wire.b]:
+        del sessions[key]
     return "bgp-missing", wire.a, "BGP_NEIGHBOR", wire.b
 
 
@@ -575,7 +575,7 @@ KINDS: dict[str, Inject] = {
     "patient": _watched(detection_time="900", restoration_time="900"),
     "alert": _watched(action="alert"), "unwatched": _unwatched, "slow poll": _slow_poll,
     "hash": _hash, "mtu": _port_differs("mtu", "9000", "1500"), "half speed": _half_speed,
-    "length": _length, "untold cable": _untold, "partial map": _partial,
+    "length": _length, "untold cable": _without_length, "partial map": _partial,
     "fec": _port_differs("fec", "none", "fc"),
     "down": _port_differs("admin_status", "down"), "mtu on the way": _mtu_on_the_way,
     "silent neighbour": _silent, "crossed": _crossed, "no bgp": _no_bgp, "same as": _same_as,

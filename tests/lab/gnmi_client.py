@@ -12,9 +12,9 @@ from pygnmi.client import gNMIclient
 def until(subscription: Any, count: int, most_s: float) -> Iterator[Any]:
     """What a subscription brings, until so many values have come."""
     while count > 0:
-        told = subscription.get_update(timeout=most_s)
-        count -= len(told.get("update", {}).get("update", ()))
-        yield told
+        update = subscription.get_update(timeout=most_s)
+        count -= len(update.get("update", {}).get("update", ()))
+        yield update
 
 
 def main(port: str, most_s: str, host: str = "127.0.0.1") -> None:
@@ -32,10 +32,10 @@ def main(port: str, most_s: str, host: str = "127.0.0.1") -> None:
                 if method == "subscribe2":
                     is_stream = words["subscribe"]["mode"] == "stream"
                     open_, found = (found, None) if is_stream else (None, [*found])
-                told: dict[str, Any] = {"found": found}
+                answer: dict[str, Any] = {"found": found}
             except (Exception, SystemExit) as error:
-                told = {"error": str(error)}
-            print(json.dumps(told), file=answers, flush=True)
+                answer = {"error": str(error)}
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -203,11 +203,11 @@ class Room:
 
 
 def _environment(here: Path) -> dict[str, str]:
-    told = {"PYTHONPATH": str(ROOT), "CLOSLAB_RUNNING": f"{here}/labs"}
+    changed = {"PYTHONPATH": str(ROOT), "CLOSLAB_RUNNING": f"{here}/labs"}
     if (here / "cache").exists():
-        told["XDG_CACHE_HOME"] = str(here / "cache")
+        changed["XDG_CACHE_HOME"] = str(here / "cache")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return os.environ | told | {"PATH": path, "DASK_TEMPORARY_DIRECTORY": str(here)}
+    return os.environ | changed | {"PATH": path, "DASK_TEMPORARY_DIRECTORY": str(here)}
 
 
 # --- one run --------------------------------------------------------------------------------------
@@ -389,11 +389,11 @@ def _stopped(
         "|still waiting for (the (lab|Dask scheduler)|Dask's worker)"
     )
 
-    def is_told() -> bool:
+    def is_announced() -> bool:
         return bool(word.search(said.read_bytes()[before:].decode(errors="replace")))
 
     def is_over() -> bool:
-        return started.poll() is not None or is_told() or _state(victim) != "T"
+        return started.poll() is not None or is_announced() or _state(victim) != "T"
 
     # Of the first its shell tells.
     waited(is_over, 2 if victim == started.pid else _WORD_S)

@@ -57,7 +57,7 @@ def _of(pid: int) -> Iterator[Listener]:
                     yield Listener(is_inside, table, _address(address), int(port, 16), command)
 
 
-def _address(told: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _address(hexadecimal: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """As the kernel prints it: words of this machine's order."""
-    words = [bytes.fromhex(told[at : at + 8])[::-1] for at in range(0, len(told), 8)]
+    words = [bytes.fromhex(hexadecimal[at : at + 8])[::-1] for at in range(0, len(hexadecimal), 8)]
     return ipaddress.ip_address(b"".join(words))

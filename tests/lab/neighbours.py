@@ -130,8 +130,8 @@ class Lab:
             f"{{host: {host}, speaks: {speaks}, prefixes: [{', '.join(map(repr, prefixes))}]}}"
             for host, (speaks, prefixes) in OUTSIDE.items()
         )
-        told = "--control", "bgp", "--set", f"topology.outside=[{routers}]"
-        prompt = Prompt(out, *told, *words)
+        settings = "--control", "bgp", "--set", f"topology.outside=[{routers}]"
+        prompt = Prompt(out, *settings, *words)
         try:
             yield cls(prompt)
         finally:
@@ -209,10 +209,10 @@ def exabgp_knows(path: Path) -> set[str]:
     """What it has been told and not untold, by what it wrote down since its session began."""
     found: set[str] = set()
     for line in path.read_text().splitlines():
-        told = json.loads(line)
-        if told["type"] == "state" and told["neighbor"]["state"] == "down":
+        event = json.loads(line)
+        if event["type"] == "state" and event["neighbor"]["state"] == "down":
             found.clear()
-        update = told.get("neighbor", {}).get("message", {}).get("update", {})
+        update = event.get("neighbor", {}).get("message", {}).get("update", {})
         for family in update.get("announce", {}).values():
             found |= {each["nlri"] for hop in family.values() for each in hop}
         for family in update.get("withdraw", {}).values():
@@ -292,7 +292,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="where what everybody says is kept")
-    told = parser.parse_args(words)
+    options = parser.parse_args(words)
     began = time.monotonic()
 
     def say(what: str) -> None:
@@ -300,10 +300,10 @@ def main(words: Sequence[str]) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CLOSLAB_RUNNING"] = f"{folder}/running"  # whatever else runs here
-        with Lab.up(told.out or Path(folder) / "out") as lab:
-            say(f"seed {told.seed}: up")
+        with Lab.up(options.out or Path(folder) / "out") as lab:
+            say(f"seed {options.seed}: up")
             try:
-                chaos(lab, told.minutes * 60, random.Random(told.seed), say)
+                chaos(lab, options.minutes * 60, random.Random(options.seed), say)
             except AssertionError as error:
                 say(f"no agreement: {error}")
                 for switch in SWITCHES:

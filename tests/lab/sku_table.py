@@ -73,7 +73,7 @@ def main() -> int:
         came["read whole" if device.fabric else "rows alone"] += 1
         if device.fabric:
             check(device.fabric, Options())
-    rows = [row for told in compared.values() for row in told]
+    rows = [row for each in compared.values() for row in each]
     print(f"{len(compared)} files, {len(rows):,} rows; "
           f"{sum(r.row.xoff < r.large for r in rows):,} below what 4096-byte packets need, "
           f"{sum(r.row.xoff < r.small for r in rows):,} below what 1024-byte ones do; "

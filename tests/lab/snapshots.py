@@ -53,10 +53,10 @@ def figures_of(name: str) -> Figures:
         scenario = written(BY_LOT[name], out) if by_lot else name.partition(",")[0]
         result = simulate(scenario, *SHIPPED.get(name, ()), out=out).result
         tables = {name: _digest(out / name) for name in ("flows.csv", "timeseries.csv")}
-    return _told(result) | tables
+    return _figures(result) | tables
 
 
-def _told(result: Result) -> Figures:
+def _figures(result: Result) -> Figures:
     roce, fct_ns = result.roce, result.flows.fct_ns
     return {
         "duration_ns": result.duration_ns,

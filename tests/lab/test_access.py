@@ -28,9 +28,9 @@ def drawn(rng: random.Random, addresses: dict[str, str]) -> dict[str, Any]:
 def passes(rules: list[dict[str, Any]], addresses: dict[str, str]) -> Callable[[str, str], bool]:
     """Whether a RoCEv2 packet does, by the first rule that matches."""
 
-    def matches(told: str | None, host: str) -> bool:
-        return told in (None, host) or (
-            "/" in str(told) and IPv4Address(addresses[host]) in IPv4Network(told)
+    def matches(source: str | None, host: str) -> bool:
+        return source in (None, host) or (
+            "/" in str(source) and IPv4Address(addresses[host]) in IPv4Network(source)
         )
 
     def judged(src: str, dst: str) -> bool:

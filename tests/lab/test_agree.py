@@ -171,7 +171,7 @@ def test_a_run_that_differs_and_is_not_believed_is_made_again_more_slowly(
     assert made == [(asked, 2 << n, n == 0) for n in range(tries)]
     assert (both.tries, both.is_believed) == (tries, believed)
     assert (both.verdict.complaints == ()) == (agrees_at <= tries)
-    assert both.told_pace == ("1/5" if tries == 1 else f"1/5 (try {tries})")
+    assert both.pace_text == ("1/5" if tries == 1 else f"1/5 (try {tries})")
 
 
 def test_the_table_has_room_for_every_figure() -> None:
@@ -185,11 +185,11 @@ def test_the_table_has_room_for_every_figure() -> None:
         )
         for case in CASES
     ]
-    told = io.StringIO()
-    Console(file=told, width=80).print(shown(rows))
-    assert "\N{HORIZONTAL ELLIPSIS}" not in told.getvalue()
+    output = io.StringIO()
+    Console(file=output, width=80).print(shown(rows))
+    assert "\N{HORIZONTAL ELLIPSIS}" not in output.getvalue()
     for figure in ("98,765.4", "1,234,567", "7,654,321", "2,345,678", "4.3%", "0.987"):
-        assert told.getvalue().count(figure) >= len(CASES), figure
+        assert output.getvalue().count(figure) >= len(CASES), figure
 
 
 def agrees(name: str, out: Path) -> None:

@@ -71,16 +71,16 @@ def test_all_that_a_scenario_may_say_is_drawn(tmp_path: Path) -> None:
     left_out = {kind.partition("=")[2] for kind in LEFT_OUT if kind.startswith("traffic.kind=")}
     wanted = [key for key in all_keys() if key.name not in LEFT_OUT and key.kind not in left_out]
     missing = {
-        (key.name, key.kind): told
+        (key.name, key.kind): name
         for key in wanted
-        if (told := f"{key.name} ({key.kind})") not in LEFT_OUT and not key.name.endswith(".kind")
+        if (name := f"{key.name} ({key.kind})") not in LEFT_OUT and not key.name.endswith(".kind")
     }
     unchosen = {
-        (key.name, choice): told
+        (key.name, choice): name
         for key in wanted
         for choice in choices(key)
         if choice not in (key.default, (key.default or "").capitalize())
-        if (told := f"{key.name}={choice}") not in LEFT_OUT
+        if (name := f"{key.name}={choice}") not in LEFT_OUT
     }
     for seed in range(DRAWN):
         for key, value in said(drawn(seed, tmp_path).content):

@@ -190,8 +190,8 @@ def test_what_is_wrong_is_said_with_its_cure(tmp_path: Path) -> None:
     with pytest.raises(closlab.ScenarioError, match="there is no scenario 'incats'") as found:
         closlab.run("incats")
     assert found.value.cure is not None and "incast" in found.value.cure
-    told = "".join(traceback.format_exception(found.value))
-    assert found.value.cure in told
+    text = "".join(traceback.format_exception(found.value))
+    assert found.value.cure in text
     for wrong, kind, said in (
         ({"engine": "ns3"}, closlab.RunError, "there is no engine 'ns3'"),
         ({"switch": "bmv2"}, closlab.RunError, "the simulator's switches are our own"),

@@ -79,7 +79,7 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         ("pfc.headroom=-1", "pfc.headroom: it must be at least 0 (got -1)"),
         ("pfc.priorities=[3, 3]", "pfc.priorities: class 3 is named twice; name it once"),
@@ -120,8 +120,8 @@ def test_any_key_takes_every_unlikely_value_or_says_why_not() -> None:
         ("topology={kind: file, path: /dev/zero}", "/dev/zero is no file"),
     ],
 )
-def test_what_is_wrong_is_named(change: str, told: str) -> None:
-    assert told in outcome("incast", change)
+def test_what_is_wrong_is_named(change: str, expected: str) -> None:
+    assert expected in outcome("incast", change)
 
 
 def test_a_change_finds_a_class_by_its_number() -> None:
@@ -131,7 +131,7 @@ def test_a_change_finds_a_class_by_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "told"),
+    ("name", "change", "expected"),
     [
         ("evpn-tenants", "link.ip=6", "overlay.kind vxlan: tenants speak IPv4: leave link.ip 4"),
         (
@@ -142,13 +142,13 @@ def test_a_change_finds_a_class_by_its_number() -> None:
     ],
 )
 def test_keys_that_do_not_go_together_are_all_that_is_said(
-    name: str, change: str, told: str
+    name: str, change: str, expected: str
 ) -> None:
-    assert outcome(name, change) == f"scenario '{name}': {told}"
+    assert outcome(name, change) == f"scenario '{name}': {expected}"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("seed: 1\nseed: 2\n", "'seed' is there twice, in line 3 and in line 4: leave one out"),
         ("pfc: {enabled: true,\n  enabled: false}\n", "in line 3 and in line 4"),
@@ -171,12 +171,14 @@ def test_keys_that_do_not_go_together_are_all_that_is_said(
         ("".join(f"key{n}: {n}\n" for n in range(20_000)), "and 19,984 more"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named_and_soon(text: str, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_file_is_named_and_soon(
+    text: str, expected: str, tmp_path: Path
+) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(PLAIN + text)
     began = time.process_time()
     message = outcome(str(file))
-    assert told in message
+    assert expected in message
     assert "python" not in message or "tag" in message
     assert time.process_time() - began < 20 * processor_slowness()
 
@@ -224,14 +226,14 @@ def test_any_wrong_topology_file_is_refused_in_words(tmp_path: Path) -> None:
             for link in fabric.links:
                 assert link.speed.rate_bps is None or 1e3 <= link.speed.rate_bps <= 1e13
                 assert link.speed.delay_ns is None or 0 <= link.speed.delay_ns <= 1e9
-    for text, told in (
+    for text, expected in (
         ('{"a":' * 20_000 + "1" + "}" * 20_000, "nested too deeply"),
         ('{"hosts": {"h1": {}, "h1": {}}}', "'h1' is there twice"),
         (" " * 16_000_001, "is too long"),
         ("\udcff", "is no text"),
     ):
         path.write_text(text, errors="surrogateescape")
-        with pytest.raises(TopologyError, match=told):
+        with pytest.raises(TopologyError, match=expected):
             read_fabric(path)
 
 

@@ -39,9 +39,9 @@ def test_it_is_asked_for_the_same_job(there: Path, capsys: pytest.CaptureFixture
     assert all(pair.endswith(" start 0 size 40001") for pair in pairs[2:] if pair)
     found = json.loads(figures.read_text())
     assert found["htsim"][0][1] == 128 * 11 * 2 * 4  # packets and acknowledgements, by links
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     their, our = found["htsim"][0][0], found["closlab, 1"][0][0]
-    assert f"{their / our:.2f} times as quick" in told
+    assert f"{their / our:.2f} times as quick" in output
 
 
 def test_messages_that_did_not_end_are_no_figure(there: Path) -> None:
@@ -55,5 +55,5 @@ def test_without_it_ours_stands_alone(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert htsim.main(["--rounds", "1", "--jobs", "1", "--bytes", "4000"]) == 0
-    told = capsys.readouterr().out
-    assert "times as quick" not in told and "htsim_roce is not on PATH" in told
+    output = capsys.readouterr().out
+    assert "times as quick" not in output and "htsim_roce is not on PATH" in output

@@ -58,8 +58,8 @@ def test_what_does_not_hold_is_said(others: int) -> None:
 
 def test_every_hop_of_the_ring_leads_to_another_rack() -> None:
     changes = mrc.Fabric(8).changes()
-    (told,) = (change.partition("=")[2] for change in changes if change.startswith("traffic.ranks"))
-    ranks = [int(name[1:]) for name in told.strip("[]").split(", ")]
+    (text,) = (change.partition("=")[2] for change in changes if change.startswith("traffic.ranks"))
+    ranks = [int(name[1:]) for name in text.strip("[]").split(", ")]
     assert sorted(ranks) == list(range(1, 65))
     racks = [(number - 1) // 8 for number in ranks]
     assert all(one != other for one, other in zip(racks, [*racks[1:], racks[0]], strict=True))

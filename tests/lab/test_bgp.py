@@ -90,8 +90,8 @@ def test_switches_hear_their_neighbours_and_nobody_else_from_outside(lab: Prompt
 def test_every_group_is_the_controllers(lab: Prompt) -> None:
     for switch in FABRIC.switches:
         assert ways(lab, switch.name) == by_controller(switch.name)
-    (told,) = lab.ask("tables leaf1 ipv4_routes")
-    assert len(re.findall(r"10.0.[234].0/24 .* bgp", told)) == 3
+    (output,) = lab.ask("tables leaf1 ipv4_routes")
+    assert len(re.findall(r"10.0.[234].0/24 .* bgp", output)) == 3
 
 
 @pytest.mark.mininet
@@ -258,8 +258,8 @@ FAR = "172.31.9.0/24"
 def tell_of(prefix: str, how: str) -> None:
     """Have leaf2 tell of a subnet of the first tenant's, or no more."""
     number = as_number(leaf_spine(2, 1, 2).node("leaf2"))
-    told = f"router bgp {number} vrf tenant1", "address-family ipv4 unicast", f"{how} {prefix}"
-    words = [word for each in ("configure terminal", *told) for word in ("-c", each)]
+    commands = f"router bgp {number} vrf tenant1", "address-family ipv4 unicast", f"{how} {prefix}"
+    words = [word for each in ("configure terminal", *commands) for word in ("-c", each)]
     assert closlab("enter", "leaf2", "--control", "vtysh", *words).returncode == 0
 
 
@@ -276,12 +276,12 @@ def test_evpn_tells_of_tenants_hosts_and_takes_it_back(tmp_path: Path) -> None:
     host = ("02:00:0a:00:02:01", "dev", "leaf2-eth1", "master")
     with tenants(tmp_path, "tenant") as (lab, known):
         assert known("tenant_macs") == known("floods") == known("tenant_routes") == 2
-        (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
+        (output,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
         assert {
             "[2]:[0]:[48]:[02:00:0a:00:02:01]",
             "[2]:[0]:[48]:[02:00:0a:00:02:01]:[32]:[172.16.0.2]",
             "[3]:[0]:[32]:[10.255.16.2]",
-        } <= set(told.split())
+        } <= set(output.split())
         assert "0% dropped (4/4 received)" in lab.ask("pingall")[0]
         for one in ("h1", "h2"):  # both ask for the same address
             assert "2 received" in lab.ask(f"{one} ping -c 2 -W 5 172.16.0.2")[0]
@@ -300,8 +300,8 @@ def test_evpn_tells_of_tenants_subnets_and_takes_it_back(tmp_path: Path) -> None
     """Type 5."""
     with tenants(tmp_path, "leaf") as (lab, known):
         assert known("tenant_routes") == 2
-        (told,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
-        assert told.split().count("[5]:[0]:[24]:[10.0.2.0]") == 2
+        (output,) = lab.ask("vtysh leaf1 show bgp l2vpn evpn")
+        assert output.split().count("[5]:[0]:[24]:[10.0.2.0]") == 2
         for one in ("h1", "h2"):
             assert "2 received" in lab.ask(f"{one} ping -c 2 -W 5 10.0.2.1")[0]
         at_leaf2(1, "ip", "link", "set", "routed-vx", "down")
@@ -356,8 +356,8 @@ def test_of_a_cables_ends_one_waits_for_the_other(fabric: Fabric) -> None:
     """At first: to a daemon that starts again nobody connects."""
 
     def waiting(*, is_first: bool) -> set[str]:
-        told = (configurations(fabric, s, 300, is_first=is_first) for s in fabric.switches)
-        found = (re.findall(r"neighbor (\S+) passive", files["bgpd.conf"]) for files in told)
+        configs = (configurations(fabric, s, 300, is_first=is_first) for s in fabric.switches)
+        found = (re.findall(r"neighbor (\S+) passive", files["bgpd.conf"]) for files in configs)
         return {name for names in found for name in names}
 
     first = waiting(is_first=True)
@@ -368,8 +368,8 @@ def test_of_a_cables_ends_one_waits_for_the_other(fabric: Fabric) -> None:
 
 
 def test_neighbours_keep_routes_no_longer_than_their_own_switch() -> None:
-    told = configurations(FABRIC, FABRIC.node("spine1"), 300)["bgpd.conf"]
-    assert f" bgp graceful-restart restart-time {STALE_S:.0f}\n" in told
+    config = configurations(FABRIC, FABRIC.node("spine1"), 300)["bgpd.conf"]
+    assert f" bgp graceful-restart restart-time {STALE_S:.0f}\n" in config
 
 
 def test_what_became_of_routes_is_said_in_sentences() -> None:
@@ -378,7 +378,7 @@ def test_what_became_of_routes_is_said_in_sentences() -> None:
         Rerouting(at_ns=5, what="down", first_s=0.1, last_s=0.25, switches=5, entries=9),
         Rerouting(at_ns=9, what="up"),
     )
-    assert list(Control(kind="bgp", routed_s=3.214, routes=28, faults=faults).told()) == [
+    assert list(Control(kind="bgp", routed_s=3.214, routes=28, faults=faults).sentences()) == [
         "BGP had found all 28 routes after 3.21 s of this machine's time",
         "down: 5 switches went another way, the last after 0.25 s",
         "up: no route changed",

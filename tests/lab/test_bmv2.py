@@ -116,10 +116,10 @@ def test_for_p4c_it_says_that_it_waits(
 ) -> None:
     monkeypatch.setattr(patience, "_TELL_S", 0.0)
     stand_in_for_p4c(programs, "sleep 1; exit 1")
-    told: list[str] = []
+    stages: list[str] = []
     with pytest.raises(LabError, match="does not compile with p4c-bm2-ss"):
-        program.build_for_bmv2(tmp_path, still=lambda what, _: told.append(what))
-    assert set(told) == {"p4c-bm2-ss to compile fabric.p4"}
+        program.build_for_bmv2(tmp_path, still=lambda what, _: stages.append(what))
+    assert set(stages) == {"p4c-bm2-ss to compile fabric.p4"}
 
 
 def test_a_p4c_that_finds_no_memory_is_told_as_that(programs: Path, tmp_path: Path) -> None:

@@ -147,8 +147,8 @@ def test_one_that_is_stopped_before_it_is_known_is_waited_for_too() -> None:
     while not (found := children.read_text().split()):
         time.sleep(0.001)
     os.kill(int(found[0]), signal.SIGSTOP)
-    told = capsule.stderr.readline()
-    assert told.startswith(f"closlab: waiting for the first process of the run: process {found[0]}")
+    line = capsule.stderr.readline()
+    assert line.startswith(f"closlab: waiting for the first process of the run: process {found[0]}")
     os.kill(int(found[0]), signal.SIGCONT)
     assert capsule.wait(LONG_S) == 5
 

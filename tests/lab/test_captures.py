@@ -84,19 +84,19 @@ def test_tshark_and_scapy_read_the_same_of_csig(tmp_path: Path, wide: bool) -> N
         frames = [Ether(bytes(kept).ljust(kept.wirelen, b"\0")) for kept in rdpcap(capture)]
         assert len(rows) == len(frames) > 100
         for row, frame in zip(rows, frames, strict=True):
-            told = [_number(word) for word in row]
-            assert told[6] == frame[BTH].opcode
+            values = [_number(word) for word in row]
+            assert values[6] == frame[BTH].opcode
             if layer in frame:
                 tag = frame[layer]
-                assert told[4] is None
+                assert values[4] is None
             else:
                 raw = bytes(frame)
-                assert (told[6], raw[46] & 1) == (0x11, 1)
+                assert (values[6], raw[46] & 1) == (0x11, 1)
                 tag = layer(raw[60 : 58 + size] + b"\x08\x00")
-                assert told[4] == 1
+                assert values[4] == 1
                 reflected += 1
-            assert told[:4] == [tag.t, tag.d, tag.s, tag.lm]
-            assert told[5] == wide
+            assert values[:4] == [tag.t, tag.d, tag.s, tag.lm]
+            assert values[5] == wide
             seen[tag.t] += 1
     assert reflected > 100
     assert min(seen[0], seen[2]) > 100
@@ -258,10 +258,10 @@ def test_tshark_and_scapy_read_the_same_of_mrc(tmp_path: Path) -> None:
             ]
             if is_cut:
                 wanted[4:6] = None, None  # of which nothing, or not all, is left
-            told = [_number(word) for word in row[:-1]]
-            told[6] = told[6] if opcode == 0xDC else None  # NACKs have it too
-            told[13] = told[13] if opcode == 0xDE else None  # a probe's answer too
-            assert told == wanted
+            values = [_number(word) for word in row[:-1]]
+            values[6] = values[6] if opcode == 0xDC else None  # NACKs have it too
+            values[13] = values[13] if opcode == 0xDE else None  # a probe's answer too
+            assert values == wanted
             assert (_number(row[-1]) == 1) == is_cut
             seen[opcode] += 1
             cut += is_cut

@@ -29,7 +29,7 @@ def said(*words: str, before: str = "", after: str = "", **env: str) -> tuple[in
 
 
 @pytest.mark.parametrize(
-    ("code", "told", "ends"),
+    ("code", "expected", "ends"),
     [
         (1, "standard output cannot be written", lambda: said("list", after=">/dev/full")),
         (1, "--out is followed by nothing", lambda: said("run", "hello", "--out", "")),
@@ -37,9 +37,11 @@ def said(*words: str, before: str = "", after: str = "", **env: str) -> tuple[in
         (0, "victim-flow", lambda: said("list", LC_ALL="C", PYTHONUTF8="0")),
     ],
 )  # fmt: skip
-def test_what_slipped_is_named(code: int, told: str, ends: Callable[[], tuple[int, str]]) -> None:
+def test_what_slipped_is_named(
+    code: int, expected: str, ends: Callable[[], tuple[int, str]]
+) -> None:
     found = ends()
-    assert found[0] == code and told in found[1] and "Traceback" not in found[1], found
+    assert found[0] == code and expected in found[1] and "Traceback" not in found[1], found
 
 
 @pytest.mark.parametrize(

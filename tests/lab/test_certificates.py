@@ -153,10 +153,10 @@ def test_a_shell_shows_the_operators(tmp_path: Path, monkeypatch: pytest.MonkeyP
     lab = RunningLab("x", 1, {}, {"leaf1": ("127.0.0.1:9", 1)}, {}, {})
     with made() as ours:
         command = shell_command(replace(lab, certificates=ours), "leaf1", [])
-        told = dict(itertools.pairwise(command))
-        assert told["--cert"] == str(ours.certificate("operator"))
-        assert told["--private-key"] == str(ours.key("operator"))
-        assert told["--cacert"] == str(ours.authority)
+        options = dict(itertools.pairwise(command))
+        assert options["--cert"] == str(ours.certificate("operator"))
+        assert options["--private-key"] == str(ours.key("operator"))
+        assert options["--cacert"] == str(ours.authority)
         assert "--ssl" in command
     assert "--ssl" not in shell_command(lab, "leaf1", [])
 

@@ -76,12 +76,12 @@ def test_of_a_deadlock_it_is_the_circle(tmp_path: Path) -> None:
 
 def test_a_slow_message_leads_from_its_own_link_to_what_held_it_up(storm: KeptRun) -> None:
     worst = slow(storm)[0]
-    told = of_message(storm, worst)
+    chain = of_message(storm, worst)
     assert (worst.src, worst.dst) == ("h7", "h1")
-    assert told.said.startswith("h7's message to h1 took 4.91 ms, 29.2 times as long as alone. ")
-    assert "h7>leaf4 stood still for" in told.said
-    assert "because h1's adapter sent pause frames without need" in told.said
-    assert {"h7>leaf4", "leaf1>h1"} <= {*told.links}
+    assert chain.said.startswith("h7's message to h1 took 4.91 ms, 29.2 times as long as alone. ")
+    assert "h7>leaf4 stood still for" in chain.said
+    assert "because h1's adapter sent pause frames without need" in chain.said
+    assert {"h7>leaf4", "leaf1>h1"} <= {*chain.links}
 
 
 def test_a_phase_ends_with_its_last_message(tmp_path: Path) -> None:
@@ -116,9 +116,9 @@ def test_of_any_run_each_slow_message_is_told(seed: int, tmp_path: Path) -> None
     missing = sum(flow.fct_ns is None and flow.start_ns is not None for flow in run.flows)
     assert len(found) == min(48, late + missing)
     for flow in found:
-        told = of_message(run, flow)
-        assert told.said.startswith(f"{flow.src}'s message to {flow.dst} ")
-        assert not re.search(r"None|nan|  |\.\.", told.said)
+        chain = of_message(run, flow)
+        assert chain.said.startswith(f"{flow.src}'s message to {flow.dst} ")
+        assert not re.search(r"None|nan|  |\.\.", chain.said)
         begin, end = flow.start_ns, flow.start_ns + (flow.fct_ns or run.end_ns - flow.start_ns)
         held = held_by(run, flow.src, begin, end)
         spent = end - begin
@@ -161,29 +161,29 @@ def test_a_finger_follows_it(storm: KeptRun) -> None:
 def test_a_job_is_asked_about_by_its_box(tmp_path: Path) -> None:
     """It waited for whoever had its hosts before, and its slowest message is one of its own."""
     run = read_run(simulate("cluster-day", out=tmp_path).out)
-    found, told = run.result.cluster, jobs(run)
+    found, chains = run.result.cluster, jobs(run)
     assert found and found.longest_queued.queued_ns
     for job in found.jobs:
-        said = told[job.name].said
+        said = chains[job.name].said
         assert said.startswith(job.name)
         assert ("waited" in said.split(".")[0]) == bool(job.queued_ns)
         named = re.search(r"was this: (\w+)'s message to (\w+) took", said)
         (piece,) = job.pieces
         assert named is None or {*named.groups()} <= {*piece[0]}
     queued = found.longest_queued
-    (freed,) = re.findall(r"until (\S+) freed", told[queued.name].said)
+    (freed,) = re.findall(r"until (\S+) freed", chains[queued.name].said)
     (before,) = [job for job in found.jobs if job.name == freed]
     assert {*before.pieces[0][0]} & {*queued.pieces[0][0]} and before.ended_ns is not None
     assert before.ended_ns <= (queued.started_ns or 0)
     with browser() as chromium:
         tab = chromium.open(write_report(run.folder).as_uri(), 1000, 900)
         tab.until("!!document.querySelector('.follow:not([hidden])')")
-        for at in (0, len(told) - 1):
+        for at in (0, len(chains) - 1):
             box = f"document.querySelector('[data-why=j{at}]')"
             tab.js(f"{box}.dispatchEvent(new MouseEvent('click'))")
             assert tab.js("document.querySelector('.follow span').textContent") in {
-                chain.said for chain in told.values()
+                chain.said for chain in chains.values()
             }
         chosen = tab.js("document.querySelector('.follow select').selectedOptions[0].text")
-        assert chosen == [*told][-1]
+        assert chosen == [*chains][-1]
         assert not tab.complaints()

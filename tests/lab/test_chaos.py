@@ -77,7 +77,7 @@ def test_on_mininet_everything_holds(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_repeats_from_its_seed() -> None:
     """To the last figure of its books."""
-    told = []
+    runs = []
     for _ in range(2):
         chosen = drawn(9)
         books: list[Any] = []
@@ -89,8 +89,8 @@ def test_a_run_repeats_from_its_seed() -> None:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(conservation, "violations", noted)
-            told.append((chosen, chaos.simulated(chosen), books))
-    assert told[0] == told[1]
+            runs.append((chosen, chaos.simulated(chosen), books))
+    assert runs[0] == runs[1]
     assert drawn(9) != drawn(10)
 
 
@@ -310,8 +310,8 @@ def test_leaks_are_told(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w"):
         ballast = bytearray(60 << 20)
         ballast[::4096] = b"x" * len(ballast[::4096])
-        told = Belongings.now().leaks(before)
-    assert len(told) == 2 and "descriptors" in told[0] and "more memory bytes" in told[1]
+        leaks = Belongings.now().leaks(before)
+    assert len(leaks) == 2 and "descriptors" in leaks[0] and "more memory bytes" in leaks[1]
     assert Belongings.now().leaks(before) == [] or len(ballast)
 
 
@@ -344,12 +344,12 @@ while seen[-1] > 0:
 date = int(subprocess.check_output(("date", "+%s")))
 print(json.dumps([seen, abs(off(date) + 86400) < 10]))
 """
-    told = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", program, str(time.time() - time.monotonic())],
         env=os.environ | chaos.jumping(((0.0, 3600.0), (0.5, -86400.0))),
         capture_output=True, text=True, check=True, timeout=LONG_S,
     )  # fmt: skip
-    seen, is_inherited = json.loads(told.stdout)
+    seen, is_inherited = json.loads(ended.stdout)
     assert seen[-1] == -86400 and set(seen) <= {3600, -86400} and is_inherited
     assert chaos.jumping(()) == {}
 
@@ -386,13 +386,13 @@ def test_a_soak_tells_what_has_changed() -> None:
     )
     assert soak.judged(rounds(200, memory_bytes=lambda n: (300 << 20) + n * (1 << 18)))
     for name, every in (("descriptors", 3), ("threads", 10), ("processes", 60)):
-        (told,) = soak.judged(rounds(200, **{name: lambda n, every=every: 100 + n // every}))
-        assert told.startswith(f"{name} grew from 10")
+        (complaint,) = soak.judged(rounds(200, **{name: lambda n, every=every: 100 + n // every}))
+        assert complaint.startswith(f"{name} grew from 10")
     assert soak.judged(rounds(200, jct_ns=lambda n: 1_000_000 + 200 * n)) == []
-    (told,) = soak.judged(rounds(200, jct_ns=lambda n: 1_000_000 + 400 * n))
-    assert told.startswith("throughput at the end is 9")
-    (told,) = soak.judged(rounds(200, believed=lambda _: False))
-    assert "could not keep up" in told
+    (complaint,) = soak.judged(rounds(200, jct_ns=lambda n: 1_000_000 + 400 * n))
+    assert complaint.startswith("throughput at the end is 9")
+    (complaint,) = soak.judged(rounds(200, believed=lambda _: False))
+    assert "could not keep up" in complaint
 
 
 def test_a_soaks_faults_let_go() -> None:
@@ -440,15 +440,15 @@ def test_nobody_goes_by_a_clock_that_can_be_set() -> None:
         if any(word in path.read_text() for word in settable)
     }
     assert len(sources) > 100
-    told = {"switch/p4runtime/digests.py", "switch/p4runtime/idle.py", "lab/engines/mininet/tap.py"}
-    told |= {"lab/engines/mininet/running.py", "switch/cache.py"}
-    told |= {"lab/machine/clock.c"}  # which makes it jump
-    told |= {"traffic/verbs/fabric_clock.c"}  # which gives programs the fabric's in its place
+    uses = {"switch/p4runtime/digests.py", "switch/p4runtime/idle.py", "lab/engines/mininet/tap.py"}
+    uses |= {"lab/engines/mininet/running.py", "switch/cache.py"}
+    uses |= {"lab/machine/clock.c"}  # which makes it jump
+    uses |= {"traffic/verbs/fabric_clock.c"}  # which gives programs the fabric's in its place
     # The kernel stamps frames by it; what that comes to by the other clock lies between the time
     # that was served last and now, however this one was set meanwhile.
-    told |= {"switch/rt/loop.c", "switch/rt/port_socket.h", "traffic/core/host_main.c"}
-    told |= {"traffic/tester/port.c"}
-    assert found <= told
+    uses |= {"switch/rt/loop.c", "switch/rt/port_socket.h", "traffic/core/host_main.c"}
+    uses |= {"traffic/tester/port.c"}
+    assert found <= uses
 
 
 def test_for_whom_a_run_waits_is_passed_on_while_it_does(capfd: pytest.CaptureFixture[str]) -> None:

@@ -215,11 +215,11 @@ print(rt.arena_used(), rt.arena_trace())
 
 
 def test_memory_holds_what_is_put_there_and_lies_alike() -> None:
-    told = [
+    results = [
         subprocess.run(
             [sys.executable, "-c", dedent(_BLOCKS), seed],
             cwd=ROOT, capture_output=True, text=True, timeout=120, check=True,
         ).stdout
         for seed in ("1", "1", "2")
     ]  # fmt: skip
-    assert told[0] == told[1] != told[2]
+    assert results[0] == results[1] != results[2]

@@ -233,11 +233,11 @@ def test_neighbour(mrc: float, pfc: float, dcqcn: float, verdict: Verdict) -> No
     keeps = {"MRC": mrc, "PFC alone": pfc, "PFC and DCQCN": dcqcn}
 
     def find(name: str) -> Found:
-        school, _, told = name.rpartition(", ")
-        if told == "alone":
+        school, _, setting = name.rpartition(", ")
+        if setting == "alone":
             return Found(fct_max_ns=1e5)
-        worse = 1.0 if told == "seed 3" or school != "MRC" else 1.01
-        worse *= 3 if told == "seed 4" and school != "MRC" else 1
+        worse = 1.0 if setting == "seed 3" or school != "MRC" else 1.01
+        worse *= 3 if setting == "seed 4" and school != "MRC" else 1
         return Found(part_fct_ns={"bystander": 1e5 / keeps[school] / worse})
 
     assert judged("neighbour", find) is verdict

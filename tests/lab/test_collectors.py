@@ -118,7 +118,7 @@ def test_openmetrics_says_the_same(source: Source) -> None:
     asked = f"{metrics.OPEN};version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
     assert metrics.wants_open(asked) and not metrics.wants_open(asked.replace("0.6", "0.4"))
     assert not any(map(metrics.wants_open, ("", "*/*", "text/plain", f"{metrics.OPEN};q=0")))
-    plain, told = metrics.exposition(source.hub), metrics.exposition(source.hub, is_open=True)
+    plain, opened = metrics.exposition(source.hub), metrics.exposition(source.hub, is_open=True)
 
     def samples(families: Iterator[Any]) -> set[Any]:
         return {
@@ -127,7 +127,7 @@ def test_openmetrics_says_the_same(source: Source) -> None:
             for each in family.samples
         }
 
-    found = samples(openmetrics.text_string_to_metric_families(told))
+    found = samples(openmetrics.text_string_to_metric_families(opened))
     assert found == samples(parser.text_string_to_metric_families(plain))
 
 
@@ -177,7 +177,7 @@ def client(source: Source) -> Iterator[Client]:
             found.process.wait()
 
 
-def told(answer: dict[str, Any]) -> dict[str, Any]:
+def values(answer: dict[str, Any]) -> dict[str, Any]:
     """Values by their whole paths."""
     return {
         update["path"]: update["val"]
@@ -191,27 +191,27 @@ def test_capabilities_and_get(client: Client) -> None:
     assert able["gnmi_version"] == "0.8.0"
     names = {model["name"] for model in able["supported_models"]}
     assert {"openconfig-interfaces", "openconfig-qos", "closlab-pfc"} <= names
-    (octets,) = told(client.get(path=[f"{INTERFACE}/state/counters/out-octets"])).values()
+    (octets,) = values(client.get(path=[f"{INTERFACE}/state/counters/out-octets"])).values()
     assert octets == 12_500
-    found = told(client.get(path=[QUEUE], encoding="json"))
+    found = values(client.get(path=[QUEUE], encoding="json"))
     assert {path.rpartition("/")[2]: value for path, value in found.items()} == {
         "queue-len": 123_456,
         "transmit-octets": 12_500,
         "ecn-marked-pkts": 9,
     }
-    ietf = told(client.get(path=[f"{QUEUE}/queue-len"], encoding="json_ietf"))
+    ietf = values(client.get(path=[f"{QUEUE}/queue-len"], encoding="json_ietf"))
     assert [*ietf.values()] == ["123456"]  # as RFC 7951 has 64-bit numbers
-    plain = told(client.get(path=[f"{QUEUE}/queue-len"], encoding="proto"))
+    plain = values(client.get(path=[f"{QUEUE}/queue-len"], encoding="proto"))
     assert [*plain.values()] == [123_456]
-    downs = told(client.get(path=["/interfaces/interface[name=*]/state/oper-status"]))
+    downs = values(client.get(path=["/interfaces/interface[name=*]/state/oper-status"]))
     down = [path for path, status in downs.items() if status == "DOWN"]
     assert len(downs) == 32 and len(down) == 2  # both ends of the cable
-    paused = told(client.get(path=["openconfig-interfaces:interfaces/interface/pfc/state"]))
+    paused = values(client.get(path=["openconfig-interfaces:interfaces/interface/pfc/state"]))
     assert sum(paused.values()) == 1_500 + 750
-    everything = told(client.get(path=["/"]))
+    everything = values(client.get(path=["/"]))
     assert len(everything) == 32 * 8 + 14 + 1 + len(VERBS_COUNTERS)
     cnps = "/fabric/node[name=h2]/adapter/counter[name=np_cnp_sent]/state/count"
-    assert [*told(client.get(path=[cnps])).values()] == [17]
+    assert [*values(client.get(path=[cnps])).values()] == [17]
     assert [v for p, v in everything.items() if p.endswith("[name=leaf1]/state/dropped-pkts")] == [
         4
     ]
@@ -331,7 +331,7 @@ def test_a_hub_remembers_so_many_and_numbers_all(source: Source) -> None:
     assert len(frames) == hub.room and frames[-1].number == hub.room + 10
     assert [f.number for f in hub.since(frames[-3].number)] == [f.number for f in frames[-3:]]
     assert hub.since(10**6) == []
-    assert json.loads(json.dumps(frames[0].told(None)))["key"] is True
+    assert json.loads(json.dumps(frames[0].since(None)))["key"] is True
     assert closlab.Snapshot is type(frames[0].snapshot)
 
 
@@ -367,10 +367,10 @@ def test_what_is_told_is_what_the_modules_say(source: Source) -> None:
     }
     frame = source.hub.latest
     assert frame is not None
-    told = gnmi.leaves(source.hub.scene, frame)
-    assert {tuple(name for name, _ in path) for path in told} == set(types)
+    leaves = gnmi.leaves(source.hub.scene, frame)
+    assert {tuple(name for name, _ in path) for path in leaves} == set(types)
     servicer = gnmi._Servicer(source.hub, gnmi.leaves, ())
-    for leaf, value in told.items():
+    for leaf, value in leaves.items():
         said = json.loads(servicer._value(leaf[-1][0], value, pb.JSON_IETF).json_ietf_val)
         is_text = types[tuple(name for name, _ in leaf)] in ("uint64", "enumeration")
         assert said == (str(value) if is_text else value)  # RFC 7951

@@ -368,11 +368,11 @@ def test_strangers_entries_are_told_and_left_out(tmp_path: Path) -> None:
     one["\x1b[2J"] = {}
     one["BUFFER_PROFILE"]["\x1b]0;x\x07"] = {"dynamic_th": "99", "pool": "egress_lossy_pool"}
     fabric = read_fabric(drawn.write(tmp_path))
-    told = fabric.switches["tor0"].unread
-    assert "BUFFER_PG|Ethernet999|3-4: there is no port Ethernet999" in told
-    assert "BUFFER_PG|Ethernet0|7: there is no BUFFER_PROFILE 'gone'" in told
-    assert "VENDOR_TABLE: not read (1)" in told
-    assert all(line.isprintable() for line in told)
+    unread = fabric.switches["tor0"].unread
+    assert "BUFFER_PG|Ethernet999|3-4: there is no port Ethernet999" in unread
+    assert "BUFFER_PG|Ethernet0|7: there is no BUFFER_PROFILE 'gone'" in unread
+    assert "VENDOR_TABLE: not read (1)" in unread
+    assert all(line.isprintable() for line in unread)
     rules = {found.rule for found in check(fabric, Options())}
     assert rules == {"alpha-range", "reference-missing"}
     for words in (("check", str(tmp_path)), ("import", str(tmp_path), "-o", str(tmp_path / "o"))):
@@ -406,12 +406,12 @@ def test_a_patch_changes_what_it_names_and_nothing_else() -> None:
     }  # fmt: skip
     ops = [replace("A", "a/b~c", "y", 3), replace("B", "k", "z", "4"),
            replace("Q", "e2|4", "s", 9), replace("M", "e2", "p", "")]  # fmt: skip
-    told, after = grounded(before, ops)
+    patch, after = grounded(before, ops)
     assert after == {
         "A": {"k|1": {"x": "1"}, "a/b~c": {"y": "3"}}, "B": {"k": {"z": "4"}},
         "Q": {"e1,e2|3-4": {"s": "1", "w": "2"}, "e2|4": {"s": "9", "w": "2"}},
         "M": {"e1,e2": {"p": "3"}, "e2": {"p": ""}},
     }  # fmt: skip
     assert before["A"]["a/b~c"] == {"y": "2"}
-    assert [op["path"] for op in told] == ["/A/a~1b~0c/y", "/B", "/Q/e2|4", "/M/e2"]
-    assert applied(before, told) == after  # as RFC 6902 has it
+    assert [op["path"] for op in patch] == ["/A/a~1b~0c/y", "/B", "/Q/e2|4", "/M/e2"]
+    assert applied(before, patch) == after  # as RFC 6902 has it

@@ -93,8 +93,8 @@ async def test_three_readers_read_the_same(
         watch.read()
         written = watch.counts()[leaf]
         lost = watch.lost()
-        told = await asyncio.to_thread(read_counts, targets[:1], {"leaf1": ports}, lost=lost)
-        assert written == told["leaf1"] == read(plane, ports, time.monotonic_ns()).counts(ports)
+        counts = await asyncio.to_thread(read_counts, targets[:1], {"leaf1": ports}, lost=lost)
+        assert written == counts["leaf1"] == read(plane, ports, time.monotonic_ns()).counts(ports)
         assert sum(counts.received.packets for counts in written.ports.values())
         assert sum(counts.sent.packets for counts in written.ports.values())
         assert sum(counts.paused_ns for counts in written.ports.values())

@@ -42,9 +42,9 @@ def contents(folder: Path) -> dict[str, object]:
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.name == "result.json":
-            told = json.loads(path.read_text())
-            del told["provenance"]["date"]
-            found[name] = told
+            result = json.loads(path.read_text())
+            del result["provenance"]["date"]
+            found[name] = result
         elif path.is_file() and name not in ("report.html", "sweep.json"):  # which have dates too
             found[name] = path.read_bytes()
     return found
@@ -105,8 +105,8 @@ def test_a_worker_that_is_not_heard_of_any_more_is_waited_for_by_name(
     said, asked = io.StringIO(), Asked(TimeoutError())
     workers = dask_cluster._Workers(cast("Client", asked), "tcp://it:1", Stages(Console(file=said)))
     for spoke in range(3):
-        told = {"tcp://dead:2": {"last_seen": 7.0}, "tcp://well:3": {"last_seen": float(spoke)}}
-        monkeypatch.setattr(asked, "sync", lambda *_, told=told, **__: {"workers": told})
+        workers = {"tcp://dead:2": {"last_seen": 7.0}, "tcp://well:3": {"last_seen": float(spoke)}}
+        monkeypatch.setattr(asked, "sync", lambda *_, workers=workers, **__: {"workers": workers})
         assert workers.look() == 2
         time.sleep(0.06)
     words = "still waiting for Dask's worker at tcp://dead:2 to be heard of, 0 s by now\n"
@@ -223,10 +223,10 @@ def test_a_scheduler_without_workers_is_waited_for_with_a_word_and_not_for_ever(
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(dask_cluster, "_TELL_S", 0.3)
     monkeypatch.setattr(dask_cluster, "_WORKERS_S", 1.0)
-    told: list[str] = []
-    monkeypatch.setattr(Stages, "still_waiting", lambda _self, what, _s: told.append(what))
+    waits: list[str] = []
+    monkeypatch.setattr(Stages, "still_waiting", lambda _self, what, _s: waits.append(what))
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
         with pytest.raises(RunError, match="has had no workers for 1 s"):
             made(grid(tmp_path / "a", "1,2"), address)
-        assert told and all(address in what for what in told)
+        assert waits and all(address in what for what in waits)

@@ -108,7 +108,7 @@ def modelled(case: Case, seed: int) -> Came:
     return Came(found.gbps, found.queue, found.shares)
 
 
-def told(*changes: str) -> dict[str, str]:
+def configured(*changes: str) -> dict[str, str]:
     """What the endpoints of an incast are told of DCQCN."""
     experiment = Experiment.of(catalogue.load("incast", ("transport.cc=dcqcn", *changes)))
     words = experiment.plan(0, carries_payload=False).config.words().split()
@@ -127,7 +127,7 @@ def told(*changes: str) -> dict[str, str]:
     ],
 )
 def test_a_profile_is_named(written: str, profile: str) -> None:
-    assert told(written) == {"profile": profile}
+    assert configured(written) == {"profile": profile}
 
 
 def test_every_parameter_can_be_set() -> None:
@@ -151,7 +151,7 @@ def test_every_parameter_can_be_set() -> None:
         key.removesuffix("_ns").removesuffix("_mbps").replace("_", "-"): said
         for key, (_, said) in values.items()
     }
-    assert told(*given) == {"profile": "paper"} | expected
+    assert configured(*given) == {"profile": "paper"} | expected
     assert {"profile", *values} == set(SECTIONS["dcqcn"].model_fields)
 
 
@@ -165,7 +165,7 @@ def test_every_parameter_can_be_set() -> None:
 )
 def test_what_makes_no_sense_is_refused(written: str, complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        told(written)
+        configured(written)
     assert complaint in caught.value.message
 
 

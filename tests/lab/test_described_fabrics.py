@@ -135,10 +135,10 @@ def test_what_is_said_is_read(form: str, seed: int, tmp_path: Path) -> None:
     assert _cables(found) == Counter(tuple(sorted(cable)) for cable in cables)
     if form == "minigraph":
         assert {link.speed.rate_bps for link in found.imported.fabric.links} == {10**11}
-    told = "\n".join(found.notes)
+    notes = "\n".join(found.notes)
     for word in {"containerlab": ("mgmt-net", "type is host"), "netlab": ("1 ends", "not read"),
                  "minigraph": ("LogicalLink",)}[form]:  # fmt: skip
-        assert word in told
+        assert word in notes
 
 
 @pytest.mark.by_day(1)

@@ -13,10 +13,10 @@ from lab.configs.device import read_device
 from lab.configs.fabric import read_fabric
 from lab.configs.failures import Net, look
 from lab.configs.lookup import read_rows
+from lab.configs.output import content
 from lab.configs.page import page
 from lab.configs.rules import check
 from lab.configs.sarif import sarif
-from lab.configs.told import content
 from lab.errors import ScenarioError
 from tests.imports import ROOT
 from tests.lab.any_damage import outcome
@@ -57,11 +57,11 @@ def test_a_sku_is_checked_and_brought_by_commands(tmp_path: Path) -> None:
     rows = (sku / "pg_profile_lookup.ini").read_text()
     (sku / "pg_profile_lookup.ini").write_text(rows.replace("40960", "20480"))
     done = closlab("check", str(sku), "--json", "--prove")
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     assert done.returncode == 1
-    assert [one["rule"] for one in told["findings"]] == ["headroom-small"]
-    assert told["findings"][0]["proof"]["before"]["lost"] > 0
-    assert [row["short"] > 0 for row in told["rows"]] == [True, False, True]
+    assert [one["rule"] for one in output["findings"]] == ["headroom-small"]
+    assert output["findings"][0]["proof"]["before"]["lost"] > 0
+    assert [row["short"] > 0 for row in output["rows"]] == [True, False, True]
     done = closlab("import", str(sku), "-o", str(tmp_path / "lab"))
     assert (done.returncode, "a host at each of 3 ports" in done.stdout) == (0, True), done.stderr
     done = closlab("check", str(sku), "--hosts", "x")
@@ -149,8 +149,8 @@ def test_names_of_strangers_do_nothing_in_a_page(tmp_path: Path) -> None:
 
 
 def test_every_rule_is_in_the_book_and_on_the_page_and_has_a_fault_to_be_found() -> None:
-    told = (ROOT / "docs" / "production.md").read_text()
-    assert [name for name in BOOK if f"`{name}`" not in told] == []
+    text = (ROOT / "docs" / "production.md").read_text()
+    assert [name for name in BOOK if f"`{name}`" not in text] == []
     drawn = {rule for rule, _ in FAULTS.values()} | {one.rule for one in OF_TEXTS.values()}
     assert drawn <= BOOK.keys()
     assert BOOK.keys() - drawn == {"pfc-nowhere", "speed-differs", "neighbour-contradicts"}

@@ -18,8 +18,8 @@ from lab.configs.eos import read_eos
 from lab.configs.fabric import read_fabric
 from lab.configs.frr import read_frr
 from lab.configs.nvue import read_nvue
+from lab.configs.output import lines
 from lab.configs.rules import check
-from lab.configs.told import lines
 from lab.errors import LabError, ScenarioError
 from tests.lab.any_dialect import FAULTS, complaint
 from tests.lab.config_folders import sound
@@ -50,11 +50,11 @@ def test_a_mixed_folder_is_checked_and_brought(tmp_path: Path) -> None:
                                                   "traffic-class 3"))  # fmt: skip
     done = closlab("check", str(folder), "--json", "--sarif", str(tmp_path / "s.sarif"))
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    places = {(one["rule"], one["switch"]) for one in told["findings"]}
+    output = json.loads(done.stdout)
+    places = {(one["rule"], one["switch"]) for one in output["findings"]}
     assert {("adapter-pfc", "gpu0-0"), ("dscp-map", "tor0")} <= places
-    assert told["commands"] == {"tor0": ["qos map dscp 48 to traffic-class 6"]}
-    assert any("tor0.eos:3: not read: ntp server" in line for line in told["left_out"])
+    assert output["commands"] == {"tor0": ["qos map dscp 48 to traffic-class 6"]}
+    assert any("tor0.eos:3: not read: ntp server" in line for line in output["left_out"])
     at = {
         (one["ruleId"], Path(place["artifactLocation"]["uri"]).name, place["region"]["startLine"])
         for one in json.loads((tmp_path / "s.sarif").read_text())["runs"][0]["results"]
@@ -171,8 +171,8 @@ nv config apply
     assert (by_yaml.maps, by_yaml.wred, by_yaml.turns) == (typed.maps, typed.wred, typed.turns)
     port = typed.ports["swp2"]
     assert (port.pfc, port.watched, port.speed_mbps) == ({3}, {3}, 400_000)
-    told = typed.map_of(port, "dscp_to_tc_map") or {}
-    assert (told[18], told[26], told[48], told[16]) == (3, 3, 6, 2)
+    classes = typed.map_of(port, "dscp_to_tc_map") or {}
+    assert (classes[18], classes[26], classes[48], classes[16]) == (3, 3, 6, 2)
     wred = typed.wred[port.wred[3]]
     assert (wred.kmin, wred.kmax, wred.percent) == (150_000, 1_500_000, 100)
     assert typed.turns[port.turns[6]].kind == "STRICT"

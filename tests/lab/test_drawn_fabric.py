@@ -101,7 +101,7 @@ def test_every_leaf_of_a_large_fabric_has_its_cell_as_dark_as_its_links(size: st
     for leaf in (s for s in run.fabric.switches if s.name.startswith("leaf")):
         hosts = [link for link in run.fabric.links if link.b == leaf]
         most = max(used[name] for link in hosts for name in (link.up, link.down))
-        found = [fill for told, fill in cells.items() if told == f"{leaf}: its busiest link "
+        found = [fill for tip, fill in cells.items() if tip == f"{leaf}: its busiest link "
                  + (f"{100 * most:.0f} %")]  # fmt: skip
         shades = [f"var(--busy{number})" for number in range(1, 5)]
         assert shades[min(3, int(most * 4))] in found, (leaf, most)
@@ -200,12 +200,12 @@ def test_every_link_has_its_cells_in_one_part(size: str) -> None:
                 assert [c for *_, c in rows[top]] == [_busy_class(used[n]) for n in directions]
                 stood = [run.result.pfc.by_link[n].paused_ns / 1000 if n in run.result.pfc.by_link
                          else 0 for n in directions]  # fmt: skip
-                told = [
+                marks = [
                     sum(wide for y, x, wide, _ in bars if 6 < y - top < 8 and abs(x - left) < 0.2)
                     / cell_wide
                     for _, left, cell_wide, _ in rows[top]
                 ]
-                assert told == pytest.approx(stood, abs=0.15)
+                assert marks == pytest.approx(stood, abs=0.15)
                 seen += directions
     assert sorted(seen) == sorted(used)
 

@@ -28,7 +28,7 @@ CHANGES = (
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What each engine's outcome says, asked in a process of its own, which enters a capsule."""
     found = {}
     for engine in ENGINES:
@@ -58,8 +58,8 @@ def _tell(engine: str, out: Path) -> int:
     return 0
 
 
-def test_both_say_the_same_of_what_no_clock_decides(told: dict[str, dict[str, Any]]) -> None:
-    sim, mininet = told["sim"], told["mininet"]
+def test_both_say_the_same_of_what_no_clock_decides(outcomes: dict[str, dict[str, Any]]) -> None:
+    sim, mininet = outcomes["sim"], outcomes["mininet"]
     assert sim["ended"] is None and all(sim["transfers"]) and len(sim["transfers"]) == 3
     assert sim["is noted"] and not any(sim["dropped"].values())
     assert sum(sim["sent"].values()) == 3 * -(-100_000 // 4096)

@@ -273,11 +273,11 @@ def outcomes(place: Place, text: str, folder: Path) -> list[Scenario | str]:
     without = yaml.safe_dump(base, sort_keys=False)
     filled = yaml.safe_dump(put(base, place.path, MARK), sort_keys=False).replace(MARK, text)
 
-    def of(content: str, *changes: str, **told: Any) -> Scenario | str:
+    def of(content: str, *changes: str, **setting: Any) -> Scenario | str:
         file.write_text(content)
         try:
-            if told:
-                return closlab.scenario(file, set={key: told["value"]})
+            if setting:
+                return closlab.scenario(file, set={key: setting["value"]})
             return catalogue.load(str(file), changes)
         except LabError as error:
             return f"{error.message} {error.cure or ''}"
@@ -293,27 +293,27 @@ def outcomes(place: Place, text: str, folder: Path) -> list[Scenario | str]:
 def complaints(place: Place, text: str, folder: Path) -> Iterator[str]:
     """What should not be."""
     found = outcomes(place, text, folder)
-    told = f"{'.'.join(map(str, place.path))}={text} (base {place.base})"
+    where = f"{'.'.join(map(str, place.path))}={text} (base {place.base})"
     scenarios = [each for each in found if isinstance(each, Scenario)]
     if len(scenarios) not in (0, len(found)):
-        yield f"{told}: doors differ: {[str(each)[:150] for each in found]}"
+        yield f"{where}: doors differ: {[str(each)[:150] for each in found]}"
     if place.key[1] not in FILES and any(each != scenarios[0] for each in scenarios[1:]):
-        yield f"{told}: doors understand different things"
+        yield f"{where}: doors understand different things"
     for message in {each for each in found if isinstance(each, str)}:
         names = [str(part) for part in place.path if not str(part).isdigit()]
         if not re.search(rf"\b({'|'.join(map(re.escape, names))})\b", message) and not any(
             other in message for other in OTHERS
         ):
-            yield f"{told}: it is not named: {message[:200]}"
+            yield f"{where}: it is not named: {message[:200]}"
     if scenarios:
         said = said_at(scenarios[0], place.path)
         written = parse_yaml(text)
         if place.key[1] not in FILES and not same(written, said, place.key[1]):
-            yield f"{told}: it says {said!r:.100}"
-        yield from lost_in_plans(scenarios[0], told)
+            yield f"{where}: it says {said!r:.100}"
+        yield from lost_in_plans(scenarios[0], where)
 
 
-def lost_in_plans(scenario: Scenario, told: str) -> Iterator[str]:
+def lost_in_plans(scenario: Scenario, where: str) -> Iterator[str]:
     """What is something in a scenario, and nothing in what switches and adapters are told."""
     settings = controller_settings(scenario, scenario.fabric())
     link, schedule = scenario.link, scenario.schedule
@@ -330,16 +330,16 @@ def lost_in_plans(scenario: Scenario, told: str) -> Iterator[str]:
                 rates.append((mbps, MBPS, int(given[f"{name}_{each.name}"])))
     for rate, unit, bits in rates:
         if abs(bits - Fraction(rate) * unit) > 0.51 or (bits == 0) != (rate == 0):
-            yield f"{told}: {rate} x {unit} became {bits} bits a second"
+            yield f"{where}: {rate} x {unit} became {bits} bits a second"
     for share in (scenario.telemetry.share, *(loss.share for loss in settings.losses)):
         if (chance_code(share) == 0) != (share == 0):
-            yield f"{told}: a share of {share} became none"
+            yield f"{where}: a share of {share} became none"
     for curve in (settings.ecn, *settings.ecn.classes.values()):
         slope = gradient(curve.kmin, curve.kmax, curve.pmax)
         if curve.kmin > curve.kmax or (slope == 0) != (curve.kmin == curve.kmax or not curve.pmax):
-            yield f"{told}: a curve of {curve} became {slope}"
+            yield f"{where}: a curve of {curve} became {slope}"
     if settings.lossless.mask != sum(2**each for each in {*scenario.pfc.priorities}):
-        yield f"{told}: {settings.lossless} of {scenario.pfc.priorities}"
+        yield f"{where}: {settings.lossless} of {scenario.pfc.priorities}"
 
 
 def tried(cases: list[tuple[Place, str]], folder: Path) -> list[str]:

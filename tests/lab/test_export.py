@@ -51,7 +51,7 @@ def test_runs_are_told_as_nccl_tests_tells_them(
     content = json.loads((tmp_path / "x.json").read_text())
     assert len(rows) == len(content["results"]) == len(SIZES)
     busbws = []
-    for row, told, size, run in zip(rows, content["results"], SIZES, reversed(runs), strict=True):
+    for row, result, size, run in zip(rows, content["results"], SIZES, reversed(runs), strict=True):
         assert row[:5] == [str(size), str(size // 4 // 4), "float", "none", "-1"]
         starts, ends = run.outcome.timeline.start_ns, run.outcome.timeline.end_ns
         took_us = (max(ends) - min(starts)) / 1000
@@ -61,11 +61,11 @@ def test_runs_are_told_as_nccl_tests_tells_them(
             assert float(half[2]) == pytest.approx(size / took_us / 1000 * 3 / 4, abs=0.005)
             assert half[3] == "N/A"
         busbws.append(size / took_us / 1000 * 3 / 4)
-        body = told["out_of_place"]
-        assert (told["size"], told["count"]) == (size, size // 16)
+        body = result["out_of_place"]
+        assert (result["size"], result["count"]) == (size, size // 16)
         assert body["time"] == pytest.approx(took_us)
         assert body["bus_bw"] == pytest.approx(busbws[-1])
-        assert (body["nwrong"], told["in_place"]) == (None, body)
+        assert (body["nwrong"], result["in_place"]) == (None, body)
     average = sum(busbws) / 2
     assert content["average_bus_bandwidth"]["bandwidth"] == pytest.approx(average)
     assert float(lines[-3].rpartition(":")[2]) == pytest.approx(average, rel=1e-4)
@@ -127,10 +127,10 @@ def test_what_is_not_right_is_not_exported_and_what_is_too_large_is_not_called_p
             written()
     assert not [*tmp_path.iterdir()]
     monkeypatch.setattr(symbolic, "MAX_TRANSFERS", 3)
-    told = io.StringIO()
-    with redirect_stdout(told):
+    output = io.StringIO()
+    with redirect_stdout(output):
         assert len(written()) == 8
-    assert "not proven, for all-reduce ring has 112 transfers" in told.getvalue()
+    assert "not proven, for all-reduce ring has 112 transfers" in output.getvalue()
 
 
 WRONG = {

@@ -74,12 +74,12 @@ def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     assert in_namespace(network) == []
 
 
-def _kept(out: Path, run: subprocess.Popen[str], code: int, *told: str) -> None:
+def _kept(out: Path, run: subprocess.Popen[str], code: int, *expected: str) -> None:
     """The run ended so, said this, and kept what it had seen."""
     _, err = run.communicate(timeout=LONG_S)
     assert run.returncode == code, err
     assert "Traceback" not in err
-    for word in told:
+    for word in expected:
         assert word in err, err
     kept = read_run(out)
     assert kept.result.ended
@@ -107,7 +107,7 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
 @pytest.mark.mininet
 @pytest.mark.ordinary  # takes down what it may not kill from outside
 @pytest.mark.parametrize(
-    ("kind", "code", "told"),
+    ("kind", "code", "expected"),
     [
         ("interrupt", 130, ["Not whole: interrupted", "until then is kept in"]),
         pytest.param(
@@ -121,11 +121,11 @@ def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
     ],
 )
 def test_a_run_that_is_cut_short_keeps_what_it_saw(
-    tmp_path: Path, own_cache: Path, kind: str, code: int, told: list[str]
+    tmp_path: Path, own_cache: Path, kind: str, code: int, expected: list[str]
 ) -> None:
     with _under_way(tmp_path, "incast", *_LONG) as run:
         _end(kind)(run)
-        _kept(tmp_path, run, code, *told)
+        _kept(tmp_path, run, code, *expected)
     assert list(own_cache.glob("*")) == []
 
 
@@ -168,14 +168,14 @@ def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.clock
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("run", "lossy-link", "--engine", "sim"), "before anything was measured: no result"),
         (("sweep", "lossy-link", "--vary", "seed=1..2"), "Interrupted: not one run was over yet"),
     ],
 )
 def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
-    tmp_path: Path, words: tuple[str, ...], told: str
+    tmp_path: Path, words: tuple[str, ...], expected: str
 ) -> None:
     """And shows nothing of an earlier run in the same folder."""
     (tmp_path / "result.json").write_text("{}")
@@ -197,7 +197,7 @@ def test_what_is_interrupted_too_soon_says_that_there_is_nothing(
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=LONG_S)
     assert run.returncode == 130, err
-    assert told in err
+    assert expected in err
     assert "Traceback" not in err
     assert words[0] == "sweep" or not (tmp_path / "result.json").exists()
 
@@ -284,9 +284,9 @@ def test_a_limit_says_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert course._limit_reached(1_999_999) is None
     assert course._limit_reached(2_000_001) == "the limit of 2,000,000 ns was reached"
     slower = _Course(experiment, None, {}, 1_000_000, None, None)  # type: ignore[arg-type]
-    told = slower._limit_reached(600_001)
-    assert told is not None and "at most 600 s" in told and duration(600_001) in told
-    assert "limit of" not in told
+    message = slower._limit_reached(600_001)
+    assert message is not None and "at most 600 s" in message and duration(600_001) in message
+    assert "limit of" not in message
 
 
 @pytest.mark.slow

@@ -182,17 +182,17 @@ def test_a_link_is_slow_for_a_while_and_the_controller_hears_of_it_if_ever() -> 
 
 
 @pytest.mark.parametrize(
-    ("direction", "way", "told_as"),
+    ("direction", "way", "where"),
     [("up", "leaf1>spine1", "away from"), ("down", "spine1>leaf1", "towards")],
 )
-def test_a_link_may_be_slow_one_way_alone(direction: str, way: str, told_as: str) -> None:
+def test_a_link_may_be_slow_one_way_alone(direction: str, way: str, where: str) -> None:
     slow = SLOW.replace("}", f", direction: {direction}}}")
     turns = [(at, f"{way} at {share}") for at, share in SLOW_TURNS]
     heard = [(at + 50, f"round nothing, {way} at {share}") for at, share in SLOW_TURNS]
     assert story(slow) == turns
     assert story(slow, reroute_ns=50) == [turns[0], heard[0], turns[1], heard[1]]
     scenario = catalogue.load("hello", (f"faults=[{slow}]", "reroute_ns=50"))
-    assert next(told(scenario)).what == f"leaf1-spine1 slow {told_as} hosts"
+    assert next(told(scenario)).what == f"leaf1-spine1 slow {where} hosts"
     assert [each.what for each in reroutes(scenario, scenario.topology.build())] == [
         "routes know of leaf1-spine1"
     ] * 2

@@ -21,7 +21,7 @@ def experiment() -> Experiment:
 
 
 @pytest.mark.parametrize(
-    ("late_ns", "lost", "overrun", "told", "dilation"),
+    ("late_ns", "lost", "overrun", "expected", "dilation"),
     [
         (0, {}, 0, "", 0),
         (PATIENCE_NS, {}, 0, "", 0),
@@ -37,16 +37,16 @@ def test_what_a_machine_could_not_do_is_told_with_the_cure(
     late_ns: int,
     lost: dict[str, int],
     overrun: int,
-    told: str,
+    expected: str,
     dilation: int,
 ) -> None:
     doubts = endpoints._Doubts(late_ns, 0, lost, overrun)
     found = doubts.fidelity(endpoints._most_late_ns(experiment), dilation=50)
     assert found.late_p99_ns == late_ns
-    assert found.ok == (not told)
-    if told:
+    assert found.ok == (not expected)
+    if expected:
         assert found.note is not None
-        assert told in found.note
+        assert expected in found.note
         assert found.note.endswith(f"--dilation {dilation}")
 
 

@@ -144,8 +144,8 @@ def test_an_answer_without_a_body_ends(source: Source) -> None:
     kinds = {"text/plain": "text/plain", "application/openmetrics-text": "application/openmetrics"}
     for accepted, kind in kinds.items():
         for method in ("GET", "HEAD"):
-            told = source.ask("/metrics", method, Accept=accepted).headers["Content-Type"]
-            assert told.startswith(kind)
+            content_type = source.ask("/metrics", method, Accept=accepted).headers["Content-Type"]
+            assert content_type.startswith(kind)
 
 
 def nonsense(draw: random.Random) -> bytes:

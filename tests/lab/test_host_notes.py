@@ -21,8 +21,8 @@ class Program:
         here = HOSTS.index(path.stem)
         own = [("began", n) for n in range(TRANSFERS) if n % len(HOSTS) == here]
         own += [("ended", n) for n in range(TRANSFERS) if (n + 1) % len(HOSTS) == here]
-        told = [(w, n, draw.randrange(10**6)) for w, n in draw.sample(own, draw.randrange(9))]
-        self.lines = [f"epoch {epoch_ns}", *(f"{w} {n} {at}" for w, n, at in told)]
+        notes = [(w, n, draw.randrange(10**6)) for w, n in draw.sample(own, draw.randrange(9))]
+        self.lines = [f"epoch {epoch_ns}", *(f"{w} {n} {at}" for w, n, at in notes)]
         self._left = "".join(f"{line}\n" for line in self.lines).encode()
         self._written = b""
 
@@ -38,19 +38,19 @@ class Program:
         self._file.close()
 
     @property
-    def told(self) -> list[list[str]]:
+    def notes(self) -> list[list[str]]:
         """Whole lines."""
         return [line.split() for line in self._written.decode().split("\n")[:-1]]
 
 
 def expected(programs: list[Program]) -> tuple[int, list[int], list[int]]:
     """By the words alone: of all that was told whole, what belongs to the latest run."""
-    begun = [int(p.told[0][1]) for p in programs if p.told]
+    begun = [int(p.notes[0][1]) for p in programs if p.notes]
     latest = max(begun, default=0)
     starts, ends = [NEVER] * TRANSFERS, [NEVER] * TRANSFERS
     for program in programs:
-        if program.told and int(program.told[0][1]) == latest:
-            for word, number, at in program.told[1:]:
+        if program.notes and int(program.notes[0][1]) == latest:
+            for word, number, at in program.notes[1:]:
                 (starts if word == "began" else ends)[int(number)] = int(at)
     return latest, starts, ends
 

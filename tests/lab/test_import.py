@@ -20,7 +20,7 @@ from tests.traffic.traces.xml_rings import ring
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "expected"),
     [
         ("flows.csv", "start_ns,src,dst,bytes\n0,h1,h2,100000\n1000,h3,h1,7\n",
          "flows in a table: 3 ranks, 2 messages, 100 KB"),
@@ -28,11 +28,11 @@ from tests.traffic.traces.xml_rings import ring
          "a connection matrix of htsim: 4 ranks, 2 messages, 5.07 KB"),
     ],
 )  # fmt: skip
-def test_a_file_becomes_a_scenario(name: str, text: str, told: str, tmp_path: Path) -> None:
+def test_a_file_becomes_a_scenario(name: str, text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     done = closlab("import", str(tmp_path / name), "--out", str(tmp_path / "lab"))
     assert done.returncode == 0, done.stderr
-    assert told in done.stdout
+    assert expected in done.stdout
     (tmp_path / name).unlink()  # the scenario has a copy beside it
     scenario = str(tmp_path / "lab" / "scenario.yaml")
     ran = closlab("run", scenario, "--engine", "sim", "--out", str(tmp_path / "run"))

@@ -230,8 +230,8 @@ def test_a_refusal_says_what_a_file_is_nearest_to(
     name: str, text: str, near: str | None, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
-    told = nearest_kinds(tmp_path / name, (*WORKLOADS, *FABRICS))
-    assert near in told.partition(";")[0] if near else not told
+    nearest = nearest_kinds(tmp_path / name, (*WORKLOADS, *FABRICS))
+    assert near in nearest.partition(";")[0] if near else not nearest
     with pytest.raises(ScenarioError) as caught:
         import_workload(tmp_path / name, tmp_path / "lab", {})
     assert (near or "known: ") in str(caught.value.cure)

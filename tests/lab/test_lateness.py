@@ -116,9 +116,9 @@ def test_a_pause_that_comes_while_cells_are_read_is_no_time_before_it(
             line["registers"] = {name: {cell: value} for name, value in held.items() if value}
             line["ports"] = {port: [0, 0, 0, now, 1]}
             file.write(json.dumps(line) + "\n")
-    told = [note.paused_ns for note in watch.notes(0, 1) if note.link == "leaf1>h1"]
-    assert told == sorted(told) and len(told) == len(looks)
-    for (now, read), paused_ns in zip(looks, told, strict=True):
+    paused = [note.paused_ns for note in watch.notes(0, 1) if note.link == "leaf1>h1"]
+    assert paused == sorted(paused) and len(paused) == len(looks)
+    for (now, read), paused_ns in zip(looks, paused, strict=True):
         assert 0 <= paused_ns <= stood[read], (now, read)
         if now == read:
             assert paused_ns == stood[now]
@@ -162,11 +162,11 @@ def test_who_hurries_goes_on_until_frames_are_lost_and_others_are_told_once(
     else:
         frames.hosts[frames.fabric.node("h1")].lost = {0: 3}
     way = {"switch": "h1>leaf1", "host": "leaf1>h1"}[where]
-    told = f"3 frames were lost between processes ({way})"
-    assert course._doubt() == (told if hurries else None)
+    doubt = f"3 frames were lost between processes ({way})"
+    assert course._doubt() == (doubt if hurries else None)
     assert course.lost == {way: 3}
     assert course._doubt() is None
-    assert len(frames.said) == (not hurries) and (hurries or told in frames.said[0])
+    assert len(frames.said) == (not hurries) and (hurries or doubt in frames.said[0])
 
 
 def test_where_nothing_moves_it_is_told_once_what_may_be_waited_for(

@@ -181,10 +181,10 @@ def test_going_back_costs_as_much_only_where_an_answer_takes_a_packet_s_time_at_
 
 def test_a_link_that_loses_nothing_costs_next_to_nothing() -> None:
     changes = Hop(100, 1000, 4096, 0).changes
-    plain, told = run(*changes("none")), run(*changes("go-back-n"))
-    assert told.llr is not None
-    assert told.llr.replayed_frames == told.llr.spoilt_frames == 0
-    assert told.duration_ns < 1.005 * plain.duration_ns
+    plain, retried = run(*changes("none")), run(*changes("go-back-n"))
+    assert retried.llr is not None
+    assert retried.llr.replayed_frames == retried.llr.spoilt_frames == 0
+    assert retried.duration_ns < 1.005 * plain.duration_ns
 
 
 # --- credits --------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def rate_by_credits(
     credit, room = in_cells(credit, cell), in_cells(room, cell)
     bit_ns = 1 / gbps
     now = free_at = 0.0
-    spent = freed = told = 0
+    spent = freed = granted = 0
     limit, words = credit, []
     for _ in range(CREDITED):
         now = max(now, free_at)
@@ -221,8 +221,8 @@ def rate_by_credits(
         free_at = now + (frame + GAP) * 8 * bit_ns
         spent += takes
         freed += takes
-        if freed - told >= word:
-            told = freed
+        if freed - granted >= word:
+            granted = freed
             words.append((free_at + 2 * delay_ns + WORD * 8 * bit_ns, freed + credit))
     return CREDITED * frame * 8 / free_at
 

@@ -144,9 +144,9 @@ def test_it_is_for_this_machine_and_who_has_the_token(tmp_path: Path) -> None:
         for method in ("PUT", "DELETE", "OPTIONS"):
             assert page.ask("/do", cut, method=method, **own)[0] == 405
         for words in ("exit", "", "fail leaf1-spine9", "lb best", "pace never", "x" * 10_000):
-            status, told = page.do(words)
+            status, answer = page.do(words)
             assert status == (413 if len(words) > 1000 else 400), words
-            assert json.loads(told)["error"], words
+            assert json.loads(answer)["error"], words
         _, measured = page.ask("/metrics")
         assert "closlab_cable_cut" not in measured  # nothing of all this did anything
         assert page.do(cut)[0] == 200
@@ -169,9 +169,9 @@ def test_frames_tell_what_the_run_noted_which_is_the_same_without(tmp_path: Path
     found = [json.loads(each) for each in re.findall(r"^data: (\{\".*)$", text, re.MULTILINE)]
     cells: dict[str, tuple[int, ...]] = dict.fromkeys(directions, (0,) * 5)
     for frame in found:
-        told = frame["d"]
-        for at in range(0, len(told), 6):
-            cells[directions[told[at]]] = tuple(told[at + 1 : at + 6])
+        changes = frame["d"]
+        for at in range(0, len(changes), 6):
+            cells[directions[changes[at]]] = tuple(changes[at + 1 : at + 6])
     assert [f["t"] for f in found] == sorted({f["t"] for f in found})
     assert found[-1]["last"] and "event: over" in text
     assert found[-1]["m"][:2] == [7, 7]
@@ -274,10 +274,10 @@ def test_a_storm_is_seen_climbing_hop_by_hop(chromium: Browser, tmp_path: Path) 
         tab.key("Home")
         tab.key("ArrowRight")
         assert tab.js("at") == 1
-        told = tab.js("scene.steps")
-        for number, (at_ns, said, links) in enumerate(told, 1):
+        steps = tab.js("scene.steps")
+        for number, (at_ns, said, links) in enumerate(steps, 1):
             tab.key("n")
-            assert tab.js("$('step').textContent") == f"{number} of {len(told)}. {said}"
+            assert tab.js("$('step').textContent") == f"{number} of {len(steps)}. {said}"
             near = f"frames.findLast((f) => f.t <= {at_ns}) ?? frames[0]"
             assert tab.js(f"now().t === ({near}).t"), said
             assert tab.js("document.querySelectorAll('.hit.lit').length") >= bool(links)
@@ -311,8 +311,8 @@ def test_a_lab_on_mininet_is_watched_from_outside(
     soon = ("--set", "traffic.bytes=3MB", "--set", "transport.rto_ns=500us")  # what a cut loses
     with page(*words, *soon) as shown:
         tab = opened(chromium, shown, "live")
-        (told,) = own_cache.glob("*/lab.json")
-        watch = json.loads(told.read_text())["watch"]
+        (written,) = own_cache.glob("*/lab.json")
+        watch = json.loads(written.read_text())["watch"]
         with page("watch") as second:
             other = opened(chromium, second, "live", width=400, dark=True)
             done = "now().messages.slice(0, 2).join()"
@@ -371,14 +371,14 @@ def test_traffic_that_the_page_started_is_ended_at_the_prompt(tmp_path: Path) ->
             shown.until(lambda: shown.longest_queue() == 0)
             assert shown.do("traffic")[0] == 200
             shown.until(lambda: shown.longest_queue() > 50_000)
-            status, told = shown.do("traffic")
-            assert status == 400 and "sending already" in told
+            status, answer = shown.do("traffic")
+            assert status == 400 and "sending already" in answer
             found = listeners(shown.process.pid)
             outside = {each.port for each in found if not each.is_inside}
             assert shown.port in outside and len(outside) == 2  # gNMI's is the other
             assert len(found) >= 2 + len(incast.switches)  # which speak P4Runtime
-            told = {(each.is_inside, each.port) for each in found if not each.is_local}
-            assert told <= {(True, port) for port in (ROCE_PORT, UET_PORT, INT_PORT, INC_PORT)}
+            ports = {(each.is_inside, each.port) for each in found if not each.is_local}
+            assert ports <= {(True, port) for port in (ROCE_PORT, UET_PORT, INT_PORT, INC_PORT)}
             end()
             shown.until((tmp_path / "report.html").exists)  # which is written last
             kept = json.loads(result.read_text())

@@ -69,12 +69,12 @@ def test_who_asks_is_told_and_goes_on(sleeper: subprocess.Popen[bytes]) -> None:
 
 def test_what_comes_of_a_death_is_told_as_that(sleeper: subprocess.Popen[bytes]) -> None:
     watch = Lookout()
-    with pytest.raises(RunError) as told, watch.watching(print):
+    with pytest.raises(RunError) as caught, watch.watching(print):
         watch.rely(sleeper.pid, "the one")
         sleeper.kill()
         raise RunError("nobody answers", "Ask again.")
-    assert told.value.message == "the one died (SIGKILL)"
-    assert told.value.cure == "nobody answers\nAsk again."
+    assert caught.value.message == "the one died (SIGKILL)"
+    assert caught.value.cure == "nobody answers\nAsk again."
 
 
 def test_who_died_before_it_was_let_go_is_told_of(sleeper: subprocess.Popen[bytes]) -> None:
@@ -91,7 +91,7 @@ def test_who_died_before_it_was_let_go_is_told_of(sleeper: subprocess.Popen[byte
 def test_who_is_let_go_may_end(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_TOLD_WITHIN_S", 0.01)
+    monkeypatch.setattr(module, "_KNOWN_WITHIN_S", 0.01)
     watch = Lookout()
     watch.rely(sleeper.pid, "the one")
     watch.spare(sleeper.pid)
@@ -103,7 +103,7 @@ def test_who_is_let_go_may_end(
 def test_what_fails_while_all_live_is_told_as_it_is(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_TOLD_WITHIN_S", 0.01)
+    monkeypatch.setattr(module, "_KNOWN_WITHIN_S", 0.01)
     watch = Lookout()
     with pytest.raises(KeyError), watch.watching(print):
         watch.rely(sleeper.pid, "the one")
@@ -119,27 +119,27 @@ def test_an_end_that_is_meant_is_nobodys_business(sleeper: subprocess.Popen[byte
 
 
 def test_who_is_stopped_is_waited_for_by_name(sleeper: subprocess.Popen[bytes]) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     meant: set[int] = set()
-    still = Standstill(told.append, {sleeper.pid: "the one"}, meant)
+    still = Standstill(lines.append, {sleeper.pid: "the one"}, meant)
     still.look()
     sleeper.send_signal(signal.SIGSTOP)
     while state(sleeper.pid) != "T":
         time.sleep(0.01)
     still.look()
-    assert told == []  # it may be on its way to go on, as after a terminal's Ctrl-Z
+    assert lines == []  # it may be on its way to go on, as after a terminal's Ctrl-Z
     still.look()
     still.look()
     where = f"process {sleeper.pid} was stopped, and SIGCONT lets it go on"
-    assert told == [f"waiting for the one: {where}"]
+    assert lines == [f"waiting for the one: {where}"]
     sleeper.send_signal(signal.SIGCONT)
     still.look()
-    assert told[1:] == ["the one goes on, or has ended"]
+    assert lines[1:] == ["the one goes on, or has ended"]
     meant.add(sleeper.pid)
     sleeper.send_signal(signal.SIGSTOP)
     still.look()
     still.look()
-    assert len(told) == 2
+    assert len(lines) == 2
 
 
 _MAKES = """\
@@ -244,16 +244,16 @@ def test_a_lab_is_over_whose_process_nobody_asked_how_it_ended(
 
 
 @pytest.mark.parametrize(
-    ("does", "told"),
+    ("does", "expected"),
     [("kill -9 $$", r"ip was killed \(SIGKILL\)"), ("exit 3", "ip ended with 3")],
 )
 def test_how_ip_ended_is_told(
-    does: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    does: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ip").write_text(f"#!/bin/sh\n{does}\n")
     (tmp_path / "ip").chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(TopologyError, match=told):
+    with pytest.raises(TopologyError, match=expected):
         run_ip(["link set lo up"])
 
 
@@ -263,8 +263,8 @@ def test_a_compiler_that_was_killed_is_told_as_that(
     monkeypatch.setattr(build, "compiler", lambda: ("sh", "-c", "kill -9 $$"))
     with pytest.raises(build.BuildError, match=r"\nwas killed \(SIGKILL\)$"):
         build._compile(["a.c"], tmp_path / "a.so")
-    told = r"(?s)it cannot be built.*\nwas killed \(SIGKILL\)$"
-    with pytest.raises(LabError, match=told), building("it"):
+    expected = r"(?s)it cannot be built.*\nwas killed \(SIGKILL\)$"
+    with pytest.raises(LabError, match=expected), building("it"):
         build._compile(["a.c"], tmp_path / "a.so")
 
 

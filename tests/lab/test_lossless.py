@@ -104,8 +104,8 @@ def test_who_computes_too_little_headroom_is_not_believed(
         lost = found.drops.by_reason["headroom_full"]
         assert lost
         assert not found.fidelity.ok
-        told = f"{lost:,} packets of a lossless class found no headroom"
-        assert found.fidelity.note and told in found.fidelity.note
+        note = f"{lost:,} packets of a lossless class found no headroom"
+        assert found.fidelity.note and note in found.fidelity.note
         assert code_of(found) == UNBELIEVED
 
 

@@ -32,7 +32,7 @@ from lab.scenario.experiment import Experiment
 _TAKES_S = 0.25
 
 
-def told(speed: float, share: float) -> float:
+def slowness(speed: float, share: float) -> float:
     """Of processors of so much of the usual speed, a share of which is ours."""
     used_s = PROCESSORS * _TAKES_S * share
     return Measure(_USUAL_PER_S * speed * used_s, used_s, _TAKES_S).slowness
@@ -43,11 +43,11 @@ def test_slowness_is_that_of_the_processor_or_a_large_one_of_its_surroundings(se
     random_ = random.Random(seed)
     times = random_.uniform(2, 100)
     busy = random_.uniform(0.3, 1)
-    assert told(1 / times, 1) == pytest.approx(times)
-    assert told(random_.uniform(0.8, 10), 1) == 1
-    assert told(1, busy) == 1  # others on the machine: a run says itself whether that mattered
-    assert told(1, 1 / (8 * times)) == pytest.approx(8 * times)  # a limit on what we get
-    assert told(1 / times, 1 / 8) >= times
+    assert slowness(1 / times, 1) == pytest.approx(times)
+    assert slowness(random_.uniform(0.8, 10), 1) == 1
+    assert slowness(1, busy) == 1  # others on the machine: a run says itself whether that mattered
+    assert slowness(1, 1 / (8 * times)) == pytest.approx(8 * times)  # a limit on what we get
+    assert slowness(1 / times, 1 / 8) >= times
 
 
 @pytest.mark.parametrize("disturbed", range(6))

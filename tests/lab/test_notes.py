@@ -38,7 +38,7 @@ def test_a_gist_tells_how_things_are(tmp_path: Path) -> None:
         late = simulation.gist()
         rate_gbps = (late.into_hosts - early.into_hosts) * 8 / 20_000
         assert 90 < rate_gbps < 102  # a port of 100 Gb/s, and what senders hear back
-        assert late.told(early, 20_000).startswith(f"{rate_gbps:.3g} Gb/s into hosts, ")
+        assert late.text(early, 20_000).startswith(f"{rate_gbps:.3g} Gb/s into hosts, ")
 
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:

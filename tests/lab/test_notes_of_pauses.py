@@ -30,9 +30,9 @@ def test_what_stood_still_between_xoff_and_xon_is_what_was_counted(run: Run) -> 
     # What stands still as the run ends may have been told so since; what ran out was not told.
     assert stood == {name: pytest.approx(ns, abs=2000) for name, ns in counted.items()}
     assert sum(counted.values()) > 1_000_000
-    told = Counter(note.what for note in run.outcome.pauses)
-    assert told["xoff"] == pytest.approx(run.result.pfc.xoff_frames, abs=2)
-    assert told["xon"] == pytest.approx(run.result.pfc.xon_frames, abs=len(counted))
+    noted = Counter(note.what for note in run.outcome.pauses)
+    assert noted["xoff"] == pytest.approx(run.result.pfc.xoff_frames, abs=2)
+    assert noted["xon"] == pytest.approx(run.result.pfc.xon_frames, abs=len(counted))
     times = [note.time_ns for note in run.outcome.pauses]
     assert times == sorted(times)
 

@@ -61,7 +61,7 @@ def test_flows_begin_when_they_say_counted_from_the_first(text: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("x\n0 1 3 100 5 2.0\n", ":1: how many flows follow"),
         ("2\n0 1 3 100 5 2.0\n", "says 2 flows, and it has 1"),
@@ -77,17 +77,17 @@ def test_flows_begin_when_they_say_counted_from_the_first(text: str, tmp_path: P
     ],
 )
 def test_what_is_wrong_with_flows_is_told_with_its_place(
-    text: str, told: str, tmp_path: Path
+    text: str, expected: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "flow.txt"
     file.write_text(text)
     with pytest.raises(TraceError) as caught:
         ns3.read(file)
-    assert told in str(caught.value) and str(file) in str(caught.value)
+    assert expected in str(caught.value) and str(file) in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "expected"),
     [
         (("7 3 6", "7 3"), "line 1: it does not say nodes, switches and cables"),
         (("7 3 6", "7 3 7"), "says 7 cables, and it has 6"),
@@ -106,11 +106,11 @@ def test_what_is_wrong_with_flows_is_told_with_its_place(
     ],
 )
 def test_what_is_wrong_with_a_topology_is_told_with_its_place(
-    changed: tuple[str, str], told: str
+    changed: tuple[str, str], expected: str
 ) -> None:
     with pytest.raises(TopologyError) as caught:
         import_ns3(TOPOLOGY.replace(*changed))
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_both_are_brought_run_written_and_brought_again(tmp_path: Path) -> None:

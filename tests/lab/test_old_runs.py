@@ -32,13 +32,13 @@ def test_there_is_one_of_each_released_version() -> None:
 def test_it_is_opened_as_todays_are(kept: Path, tmp_path: Path) -> None:
     here = tmp_path / kept.name
     shutil.copytree(kept, here)
-    told = json.loads((kept / "result.json").read_text())
-    assert told["provenance"]["version"] == kept.parent.name
+    kept_result = json.loads((kept / "result.json").read_text())
+    assert kept_result["provenance"]["version"] == kept.parent.name
     run = api.read(here)
-    assert run.result.flows.count == told["flows"]["count"] == len(api.records(run.flows))
-    assert run.result.drops.total == told["drops"]["total"]
+    assert run.result.flows.count == kept_result["flows"]["count"] == len(api.records(run.flows))
+    assert run.result.drops.total == kept_result["drops"]["total"]
     snapshots = list(api.watch(run))
-    assert snapshots and snapshots[-1].messages.done == told["flows"]["completed"]
+    assert snapshots and snapshots[-1].messages.done == kept_result["flows"]["completed"]
     assert "<svg" in run.report().read_text()
     for words in (
         ("report", "."), ("compare", ".", ".", "--out", "beside"), ("runs", ".."),
@@ -47,5 +47,5 @@ def test_it_is_opened_as_todays_are(kept: Path, tmp_path: Path) -> None:
         done = closlab(*words, cwd=here)
         assert done.returncode == 0, (words, done.stderr)
     # What it was run with is a scenario still, and one that means the same.
-    again = api.scenario(told["scenario"])
-    assert again.model_dump(mode="json", exclude_unset=True) == told["scenario"]
+    again = api.scenario(kept_result["scenario"])
+    assert again.model_dump(mode="json", exclude_unset=True) == kept_result["scenario"]

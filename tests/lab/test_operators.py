@@ -24,7 +24,7 @@ from finsy.proto import gnmi as pb
 from lab.results.outcome import PortCounts
 from lab.results.watch import longest_queues
 from tests.lab.operators import Recorder, recorded
-from tests.lab.test_collectors import Client, told
+from tests.lab.test_collectors import Client, values
 from tests.waiting import LONG_S
 from views.live import gnmi, server
 from views.live.targets import switch_leaves, targets
@@ -48,9 +48,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
 
 
 @cache
-def run(*told: str) -> Recorder:
+def run(*values: str) -> Recorder:
     """A scenario and its changes, simulated once."""
-    return recorded(*told)
+    return recorded(*values)
 
 
 # --- gNMI ----------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_collector_reads_every_path_of_every_switch(storm: tuple[Recorder, int
         try:
             able = client.call("capabilities")
             assert "openconfig-network-instance" in {m["name"] for m in able["supported_models"]}
-            everything = told(client.get(path=["/"], encoding="proto"))
+            everything = values(client.get(path=["/"], encoding="proto"))
         finally:
             client.process.kill()
             client.process.wait()
@@ -126,13 +126,13 @@ def test_a_collector_reads_every_path_of_every_switch(storm: tuple[Recorder, int
 
 
 @pytest.mark.parametrize(
-    ("told", "place"), [(("pfc-storm",), "outs"), (("incast", "pfc.headroom=2KB"), "ins")]
+    ("changes", "place"), [(("pfc-storm",), "outs"), (("incast", "pfc.headroom=2KB"), "ins")]
 )
 def test_drops_and_pauses_are_counted_where_they_happened(
-    told: tuple[str, ...], place: str
+    changes: tuple[str, ...], place: str
 ) -> None:
     """Every drop at one port; what a switch's neighbour sent in pauses, it heard."""
-    recorder = run(*told)
+    recorder = run(*changes)
     assert recorder.outcome is not None
     fabric, switches = recorder.hub.scene.fabric, recorder.outcome.switches
     everywhere: Counter[str] = Counter()
@@ -260,9 +260,9 @@ def series(recorder: Recorder) -> list[dict[str, str]]:
     return [{"series": name, "values": " ".join(values)} for name, values in found.items()]
 
 
-def alerts(tmp_path: Path, *told: str) -> set[str]:
+def alerts(tmp_path: Path, *changes: str) -> set[str]:
     """Those that fire at any look of a run, as promtool finds."""
-    recorder = run(*told)
+    recorder = run(*changes)
     looks = range(len(recorder.texts))
     asked = [{"eval_time": f"{at}s", "alertname": name} for name in FAULTS for at in looks]
     tests = [{"interval": "1s", "input_series": series(recorder), "alert_rule_test": asked}]
@@ -292,14 +292,14 @@ def test_no_rule_fires_on_a_sound_run(tmp_path: Path) -> None:
 
 @needs_promtool
 @pytest.mark.parametrize(
-    "told",
+    "changes",
     [
-        pytest.param(told, id=told[0], marks=[pytest.mark.slow] * (told[0] == "deadlock"))
-        for told in sorted({*FAULTS.values()})
+        pytest.param(changes, id=changes[0], marks=[pytest.mark.slow] * (changes[0] == "deadlock"))
+        for changes in sorted({*FAULTS.values()})
     ],
 )
-def test_a_rule_fires_on_a_run_that_has_its_fault(tmp_path: Path, told: tuple[str, ...]) -> None:
-    assert alerts(tmp_path, *told) >= {name for name, run in FAULTS.items() if run == told}
+def test_a_rule_fires_on_a_run_that_has_its_fault(tmp_path: Path, changes: tuple[str, ...]) -> None:
+    assert alerts(tmp_path, *changes) >= {name for name, run in FAULTS.items() if run == changes}
 
 
 @needs_promtool

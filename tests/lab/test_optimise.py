@@ -106,8 +106,8 @@ def test_what_loses_packets_is_stopped_and_never_the_answer(tmp_path: Path) -> N
     for one in found.front:
         kmin = catalogue.load("incast", (*found.asked.changes, *one.changes)).ecn.kmin
         assert 4_000 <= kmin <= 62_000
-    told = found.importance["pfc.paused_ns"]
-    assert max(told, key=lambda key: told[key]) == "ecn.kmin"
+    importance = found.importance["pfc.paused_ns"]
+    assert max(importance, key=lambda key: importance[key]) == "ecn.kmin"
 
 
 @pytest.mark.usefixtures("model")
@@ -197,8 +197,8 @@ def test_a_search_from_the_command_line(tmp_path: Path) -> None:
     }  # fmt: skip
     again = closlab(*words)
     assert again.stdout == done.stdout
-    told = json.loads((tmp_path / "out" / "answer.json").read_text())
-    settings = {one["setting"] for one in told["compared"]}
+    answer = json.loads((tmp_path / "out" / "answer.json").read_text())
+    settings = {one["setting"] for one in answer["compared"]}
     assert settings == {"found", "as it is", *(profile.name for profile in PUBLISHED)}
     done = closlab("optimise", "incast", "--for", "beauty")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)

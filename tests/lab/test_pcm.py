@@ -154,13 +154,13 @@ def test_what_cannot_be_walled_in_is_refused(before: str, tmp_path: Path) -> Non
     given = before.replace("snapshot_of()", "*(void *volatile *)here").replace("kept_of()", "*here")
     given = given.replace("f(void)", "f(volatile pcm_uint *here)")
     call = "kept++;" if "kept;" in before else "f(snapshot);"
-    with pytest.raises(ScenarioError, match=r"transport\.pcm\.file: mine\.c: .*") as told:
+    with pytest.raises(ScenarioError, match=r"transport\.pcm\.file: mine\.c: .*") as caught:
         built(str(written(tmp_path, given + main(call))))
-    assert REFUSED[before] in str(told.value)
+    assert REFUSED[before] in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (("PCM_SIG_RTT", "PCM_SIG_ACK_EV"), "do not tell PCM_SIG_ACK_EV"),
         (("PCM_SIG_RTT", "PCM_SIG_X"), "there is no signal PCM_SIG_X"),
@@ -175,12 +175,12 @@ def test_what_cannot_be_walled_in_is_refused(before: str, tmp_path: Path) -> Non
     ],
 )
 def test_a_yaml_that_is_wrong_is_told_of(
-    change: tuple[str, str], told: str, tmp_path: Path
+    change: tuple[str, str], expected: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, main(""), YAML.replace(*change))
     with pytest.raises(ScenarioError, match=r"transport\.pcm\.file: mine\.c") as found:
         built(str(path))
-    assert told in str(found.value)
+    assert expected in str(found.value)
 
 
 def test_it_has_to_be_named(tmp_path: Path) -> None:

@@ -153,8 +153,8 @@ def test_a_pause_stands_below_the_latest_one_that_can_have_led_to_it(
     rows = paused(run)
     order = [row.name for row in rows]
     for row in rows:
-        told = [n for n in run.pauses if n.link == row.name and n.what == "xoff"]
-        first = min((note.time_ns for note in told), default=-1)
+        stops = [n for n in run.pauses if n.link == row.name and n.what == "xoff"]
+        first = min((note.time_ns for note in stops), default=-1)
         back, switch = row.name.split(">")  # to which nothing turns round
         # Who of those had been told to stand still, not to go on since, and did: since when.
         since: dict[str, int] = {}
@@ -226,9 +226,9 @@ def test_no_pause_is_lost(runs: dict[str, KeptRun]) -> None:
     begin = max(0, first - 2000)
     zoom = Limits.of([run]).zoom
     assert zoom is not None and zoom.begin_ns == begin and zoom.end_ns >= begin + 50_000
-    told = Counter(note.what for note in run.pauses if note.time_ns <= zoom.end_ns)
+    noted = Counter(note.what for note in run.pauses if note.time_ns <= zoom.end_ns)
     signs = Counter(shape.tip[:4] for shape in drawing.shapes if " for class 3 at " in shape.tip)
-    assert signs == {"XOFF": told["xoff"], "XON ": told["xon"]} and told["xoff"] > 20
+    assert signs == {"XOFF": noted["xoff"], "XON ": noted["xon"]} and noted["xoff"] > 20
 
 
 @pytest.mark.parametrize("name", ["victim", "many", "parts"])
@@ -317,10 +317,10 @@ def test_a_diamond_is_where_a_message_would_have_ended_alone(runs: dict[str, Kep
         left, top, right, bottom = boxes[f"{flow.src} to {flow.dst}"]
         (x,) = (x for x, y in marks if top <= y <= bottom)
         assert (right + 0.6 - left) / (x - left) == pytest.approx(flow.slowdown, rel=0.02)
-    told = {shape.text for shape in _drawn(runs["parts"])["messages"].shapes}
+    texts = {shape.text for shape in _drawn(runs["parts"])["messages"].shapes}
     for flow in (flow for flow in runs["parts"].flows if flow.what == "red"):
         times = f"{flow.slowdown:.3g}".rstrip("0").rstrip(".")
-        assert any(f"\N{RIGHTWARDS ARROW}h2 {times}" in text for text in told), (flow, told)
+        assert any(f"\N{RIGHTWARDS ARROW}h2 {times}" in text for text in texts), (flow, texts)
 
 
 def _corners(path: str) -> tuple[list[float], list[float]]:
@@ -358,10 +358,10 @@ def test_the_buffer_stands_against_thresholds_computed_otherwise(runs: dict[str,
     """victim-flow: 1 MB, alpha an eighth; what is not headroom is shared."""
     run = runs["victim"]
     drawing = _drawn(run)["buffer"]
-    told = " ".join(shape.text for shape in drawing.shapes)
-    shared, headroom = re.search(r"of (\d+) KB.* of (\d+) KB", told).groups()  # type: ignore[union-attr]
+    text = " ".join(shape.text for shape in drawing.shapes)
+    shared, headroom = re.search(r"of (\d+) KB.* of (\d+) KB", text).groups()  # type: ignore[union-attr]
     assert int(shared) + int(headroom) == 1000
-    assert f"{int(shared) / 8:.3g} KB" in told  # XOFF of a queue while all of it is free
+    assert f"{int(shared) / 8:.3g} KB" in text  # XOFF of a queue while all of it is free
     most = max(stock.pool_bytes for stock in run.stocks)
     assert f"{most / 1000:.3g} KB" in drawing.title
 
@@ -420,11 +420,11 @@ def test_who_is_to_blame_has_a_word_and_a_shape_of_its_own(runs: dict[str, KeptR
     }
     known = {"its link is full", "victim", "victim's receiver", "storms", "straggler"}
     looks: dict[str, set[str]] = {}
-    for name, told in wanted.items():
+    for name, hosts_by_word in wanted.items():
         drawing = _drawn(runs[name])["fabric"]
         words = {s.text: s for s in drawing.shapes if s.text in known}
-        assert told.keys() <= words.keys() and (told or not words), name
-        for word, host in told.items():
+        assert hosts_by_word.keys() <= words.keys() and (hosts_by_word or not words), name
+        for word, host in hosts_by_word.items():
             (box,) = (s for s in drawing.shapes if s.text == host)
             at = words[word]
             assert abs(at.number("x") - 15 - box.number("x")) < 16, (word, host)
@@ -472,9 +472,9 @@ def test_of_many_hosts_the_slowest_and_the_fastest_of_each_leaf_are_shown(
     rows = [s.text for s in shapes if s.style.get("text_anchor") == "end" and s.text[:1] == "h"]
     assert len(rows) == 2 * len(by_leaf) == 8
     slowest, fastest = ({f(each)[0] for each in by_leaf.values()} for f in (max, min))
-    told = {flow.src: flow.slowdown for flow in run.flows}
-    assert [told[host] in slowest for host in rows[::2]] == [True] * 4
-    assert [told[host] in fastest for host in rows[1::2]] == [True] * 4
+    slowdowns = {flow.src: flow.slowdown for flow in run.flows}
+    assert [slowdowns[host] in slowest for host in rows[::2]] == [True] * 4
+    assert [slowdowns[host] in fastest for host in rows[1::2]] == [True] * 4
     texts = [shape.text for shape in shapes]
     assert {"leaf1", "leaf2", "leaf3", "leaf4"} <= set(texts)
     assert "of each leaf: 8 of 50 hosts." in texts
@@ -560,17 +560,17 @@ def test_no_text_covers_another_on_a_phone(runs: dict[str, KeptRun]) -> None:
 def test_moments_add_up_to_the_run(runs: dict[str, KeptRun]) -> None:
     for run in runs.values():
         drawing = _drawn(run)["fabric"]
-        told = json.loads(moments(run, drawing))
-        assert 2 <= len(told["frames"]) == len(told["said"]) <= 80
-        assert all(len(frame) == 3 * len(drawing.moving) for frame in told["frames"])
+        film = json.loads(moments(run, drawing))
+        assert 2 <= len(film["frames"]) == len(film["said"]) <= 80
+        assert all(len(frame) == 3 * len(drawing.moving) for frame in film["frames"])
         for directions, at in drawing.moving.items():
-            stood = sum(int(frame[3 * at + 1], 36) for frame in told["frames"]) / 35
+            stood = sum(int(frame[3 * at + 1], 36) for frame in film["frames"]) / 35
             pause = run.result.pfc.by_link.get(directions[0])
-            told_by_host = run.notes_of.get(directions[0]) or [Note(0, "", 0, 0, 0, 0, 0)]
-            paused_ns = pause.paused_ns if pause else told_by_host[-1].paused_ns
+            notes = run.notes_of.get(directions[0]) or [Note(0, "", 0, 0, 0, 0, 0)]
+            paused_ns = pause.paused_ns if pause else notes[-1].paused_ns
             share = min(1.0, paused_ns / run.end_ns)
             # Each digit is rounded up by less than a thirty-fifth.
-            assert -0.01 <= stood / len(told["frames"]) - share <= 1 / 35 + 0.01
+            assert -0.01 <= stood / len(film["frames"]) - share <= 1 / 35 + 0.01
     said = json.loads(moments(runs["cut"], _drawn(runs["cut"])["fabric"]))
     assert "leaf1-spine1 down" in [what for _, what in said["marks"]]
     assert "is cut" not in said["said"][0] and "leaf1-spine1 is cut" in said["said"][-1]
@@ -669,10 +669,10 @@ def test_an_embedded_font_is_one_that_others_read(tmp_path: Path) -> None:
     path = tmp_path / "part.ttf"
     path.write_bytes(whole.subset(glyphs))
     assert path.stat().st_size < 100_000
-    told = subprocess.run(
+    done = subprocess.run(
         ["fc-scan", "-f", "%{fontformat}", path], capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0 and told.stdout.startswith("TrueType")
+    assert done.returncode == 0 and done.stdout.startswith("TrueType")
 
 
 def test_every_reason_for_which_packets_end_has_a_meaning() -> None:

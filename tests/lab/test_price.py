@@ -83,8 +83,8 @@ BY_NIGHT = (pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 3, *range
 def test_of_any_run_that_asks(seed: int, tmp_path: Path) -> None:
     """Faults, losses and slow links by lot: without them it is what the same scenario gives."""
     scenario = drawn(9_300_000 + seed, tmp_path).scenario
-    told = {"question": Question.COSTS, "measures": MeasureSettings()}
-    asking = scenario.model_copy(update=told)
+    changes = {"question": Question.COSTS, "measures": MeasureSettings()}
+    asking = scenario.model_copy(update=changes)
     found = priced(Experiment.of(asking))
     cost = _run(asking, tmp_path / "with").result.cost
     if found is None or cost is None:

@@ -83,12 +83,12 @@ def test_a_program_that_is_not_there_is_told() -> None:
 
 
 def test_ranks_are_told_who_they_are() -> None:
-    told = environment(["h2", "h5"], 1, 4070, 1)
+    variables = environment(["h2", "h5"], 1, 4070, 1)
     wanted = {
         "RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h2", "GLOO_SOCKET_IFNAME": "eth0",
         "CLOSLAB_HOST": "h5", "CLOSLAB_HOSTS": "h2,h5", "CLOSLAB_DILATION": "4070",
     }  # fmt: skip
-    assert wanted.items() <= told.items() and "CLOSLAB_STRETCH" not in told
+    assert wanted.items() <= variables.items() and "CLOSLAB_STRETCH" not in variables
 
 
 def test_hosts_that_are_not_there_are_named() -> None:
@@ -128,11 +128,11 @@ def test_tenants_with_networks_of_their_own_are_a_job_each(tmp_path: Path) -> No
     pids = {f"h{n}": n for n in range(1, 6)}
     tenants = {"h1": 1, "h2": 2, "h3": 1, "h4": 2}
     ground = Ground(pids, 1.0, lambda words: words, lambda *_: "", tenants)
-    told = [
+    sentences = [
         (task.host, *(task.environment[k] for k in ("RANK", "WORLD_SIZE", "CLOSLAB_HOSTS")))
         for task in Wanted("h4,h3,h2,h1,h5", ("true",)).tasks(ground, tmp_path)
     ]
-    assert told == [
+    assert sentences == [
         ("h4", "0", "2", "h4,h2"),
         ("h2", "1", "2", "h4,h2"),
         ("h3", "0", "2", "h3,h1"),

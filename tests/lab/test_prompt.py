@@ -194,8 +194,8 @@ def test_it_tells_what_switches_were_told_and_what_they_hold(lab: Prompt) -> Non
     assert carried(spine, "spine1 port 1")[0] > 0
     # Who was to stop or go on was told so by as many frames as its port sent.
     words = re.findall(r"^(h[12])>leaf1 +(\d+) +(\d+) ", stood, re.M)
-    told = {host: int(stops) + int(resumes) for host, stops, resumes in words}
-    assert told == {
+    frames = {host: int(stops) + int(resumes) for host, stops, resumes in words}
+    assert frames == {
         f"h{n}": pauses for n in (1, 2) if (pauses := carried(counters, f"leaf1 port {n}")[2])
     }
     check_stood_still(stood)
@@ -243,8 +243,8 @@ def test_following_packets_leaves_the_scenarios_own_telemetry_alone(
         timeout=LONG_S,
         check=False,
     )
-    (told,) = re.findall(r"(\d+) telemetry reports", done.stdout + done.stderr)
-    assert int(told) >= 7 * 20_000 // 4096
+    (reports,) = re.findall(r"(\d+) telemetry reports", done.stdout + done.stderr)
+    assert int(reports) >= 7 * 20_000 // 4096
 
 
 @pytest.mark.slow

@@ -54,8 +54,8 @@ def test_a_changed_program_is_a_difference_named_first(runs: dict[str, Path]) ->
     comparison = Comparison.of([runs["stock"], runs["mine"]])
     hashes = [run.result.provenance["p4_sha256"][:8] for run in comparison.runs]
     assert hashes[0] != hashes[1]
-    told = [settings for _, settings, _ in comparison.legend()]
-    assert told == [f"P4={hashes[0]}", f"P4={runs['mine'].parent}/two ({hashes[1]})"]
+    differences = [settings for _, settings, _ in comparison.legend()]
+    assert differences == [f"P4={hashes[0]}", f"P4={runs['mine'].parent}/two ({hashes[1]})"]
 
 
 def test_words_and_places_of_a_program_are_no_difference(runs: dict[str, Path]) -> None:
@@ -85,8 +85,8 @@ def test_what_ran_is_told_before_what_was_asked(
         inner = inner[part]
     inner[place[-1]] = other
     path.write_text(json.dumps(content))
-    told = Comparison.of([runs["stock"], tmp_path / "other"]).differences[1]
-    assert re.match(rf"{key}=[^,]*{re.escape(other)}[^,]*, PFC off", told)
+    differences = Comparison.of([runs["stock"], tmp_path / "other"]).differences[1]
+    assert re.match(rf"{key}=[^,]*{re.escape(other)}[^,]*, PFC off", differences)
 
 
 def test_every_run_compared_is_named_by_its_own_program_and_command(
@@ -163,14 +163,14 @@ def test_the_commit_is_that_of_the_checkout(
     provenance.commit.cache_clear()
     clean = provenance.commit()
     assert re.fullmatch("[0-9a-f]{12}", clean)
-    told = []
+    commits = []
     for name, text in (("p4src/b", "2\n"), ("a", "2\n"), ("a", "3\n")):
         (tmp_path / name).write_text(text)
         provenance.commit.cache_clear()
-        told.append(provenance.commit())
-    assert told[0] == clean  # a program has a hash of its own
-    assert all(text.startswith(f"{clean} with changes ") for text in told[1:])
-    assert told[1] != told[2]
+        commits.append(provenance.commit())
+    assert commits[0] == clean  # a program has a hash of its own
+    assert all(text.startswith(f"{clean} with changes ") for text in commits[1:])
+    assert commits[1] != commits[2]
     provenance.commit.cache_clear()
 
 
@@ -185,11 +185,11 @@ def test_another_program_is_given_as_a_folder(tmp_path: Path) -> None:
 
 def test_a_kept_program_says_nothing_of_where_its_sources_lie(tmp_path: Path) -> None:
     mine = tmp_path / "somebody" / "p4src" / "fabric.p4"
-    told = {
+    contents = {
         program._wherever(
             f'{{"filename": "{source.parent}/mark.p4", "by": "{ROOT}/compiler/core.p4"}}'.encode(),
             source,
         )
         for source in (FABRIC_PROGRAM, mine)
     }
-    assert told == {b'{"filename": "p4src/mark.p4", "by": "compiler/core.p4"}'}
+    assert contents == {b'{"filename": "p4src/mark.p4", "by": "compiler/core.p4"}'}

@@ -68,10 +68,10 @@ def test_it_is_the_adapter_that_pauses_its_leaf(tmp_path: Path) -> None:
     assert stood_still(found) == pytest.approx(0.8 * found.result.duration_ns, rel=0.1)
     assert found.outcome.endpoints[found.experiment.fabric.node("h1")]["tx_pfc_frames"] > 2
     # The result tells of this direction as of one that a switch paused, frame by frame.
-    told = found.result.pfc.by_link["leaf1>h1"]
-    assert told.paused_ns == stood_still(found) and found.result.pfc.paused_ns >= told.paused_ns
+    link = found.result.pfc.by_link["leaf1>h1"]
+    assert link.paused_ns == stood_still(found) and found.result.pfc.paused_ns >= link.paused_ns
     noted = [note for note in found.outcome.pauses if note.link == "leaf1>h1"]
-    assert told.xoff_frames == pytest.approx(sum(n.what == "xoff" for n in noted), abs=1) and noted
+    assert link.xoff_frames == pytest.approx(sum(n.what == "xoff" for n in noted), abs=1) and noted
     assert stood_still(simulate("incast", *changes[1:], out=tmp_path)) == 0
 
 

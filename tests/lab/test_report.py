@@ -44,7 +44,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "lossy": ("incast", *SMALL, "pfc.enabled=false"),
         "paused": ("incast", *SMALL),
         "marked": ("incast", *SMALL, "ecn.enabled=true", "ecn.kmin=20KB", "transport.cc=dcqcn"),
-        "told": ("incast", *SMALL, "int.share=0.2"),
+        "telemetry": ("incast", *SMALL, "int.share=0.2"),
         "ring": ("allreduce-ring", "traffic.bytes=1MB"),
         "tiers": ("alltoall", "topology={kind: fat-tree, k: 4}", "traffic.bytes=200KB"),
     }
@@ -96,10 +96,10 @@ def test_the_words_are_those_of_the_figures(runs: dict[str, Path]) -> None:
     assert f"{paused.result.pfc.xoff_frames:,} pause frames" in story(paused)
     assert "marked" not in story(paused)
     assert f"{marked.result.ecn.marked_packets:,} packets were marked by ECN" in story(marked)
-    told = read_run(runs["told"]).result
-    assert told.telemetry is not None
-    assert "Packets that carried telemetry stayed" in story(read_run(runs["told"]))
-    assert "Telemetry by hop" in (runs["told"] / "report.html").read_text()
+    telemetry = read_run(runs["telemetry"]).result
+    assert telemetry.telemetry is not None
+    assert "Packets that carried telemetry stayed" in story(read_run(runs["telemetry"]))
+    assert "Telemetry by hop" in (runs["telemetry"] / "report.html").read_text()
     assert f"answered by {marked.result.roce.cnps:,} notification" in story(marked)
 
 
@@ -233,8 +233,8 @@ def test_run_and_list_tell_machines(tmp_path: Path) -> None:
     assert "\x1b" not in done.stderr and "\r" not in done.stderr  # nobody watches: nothing moves
     names = [scenario["name"] for scenario in json.loads(closlab("list", "--json").stdout)]
     assert "incast" in names and names == sorted(names)
-    told = closlab("list", "incast").stdout
-    assert "watch its leaf fill up" in told and "closlab run incast" in told
+    output = closlab("list", "incast").stdout
+    assert "watch its leaf fill up" in output and "closlab run incast" in output
     assert re.fullmatch(r"closlab \d+\.\d+\.\d+\n", closlab("--version").stdout)
 
 
@@ -272,25 +272,25 @@ def test_damaged_folders_are_named(
 
 def test_the_documentation_names_every_key_and_column() -> None:
     text = (ROOT / "docs" / "results.md").read_text()
-    told = set(re.findall(r"`(\w+)[`.]", text))
+    documented = set(re.findall(r"`(\w+)[`.]", text))
     columns = {*Note._fields, *Stock._fields, *PauseNote._fields}
-    assert {*columns, *Result.model_fields} - {"schema_"} <= told
+    assert {*columns, *Result.model_fields} - {"schema_"} <= documented
 
 
 def test_what_is_compared_has_its_rows_in_one_order(runs: dict[str, Path]) -> None:
     comparison = Comparison.of([runs["lossy"], runs["paused"], runs["marked"]])
     limits = Limits.of(comparison.runs)
     peaks: dict[str, int] = {}
-    told = []
+    labels = []
     for run in comparison.runs:
         for note in run.notes:
             peaks[note.link] = max(peaks.get(note.link, 0), note.queue_bytes)
         drawing = queues(run, limits)
         assert drawing is not None
-        told.append([s.text for s in drawing.shapes if ">" in s.text and s.has("strong")])
-    assert told[0] == told[1] == told[2] and len(told[0]) == 4
+        labels.append([s.text for s in drawing.shapes if ">" in s.text and s.has("strong")])
+    assert labels[0] == labels[1] == labels[2] and len(labels[0]) == 4
     wanted = sorted(peaks, key=lambda name: (-peaks[name], name))[:4]
-    assert told[0] == wanted
+    assert labels[0] == wanted
     buffers = {
         next(s.text for s in drawing.shapes if s.text.endswith(": shared"))
         for run in comparison.runs
@@ -347,12 +347,12 @@ def test_what_was_switched_on_and_did_nothing_is_named(tmp_path: Path) -> None:
         "int": ("int.share=0.0000001",),
     }
     changes = [change for each in on.values() for change in each]
-    told = story(read_run(simulate("hello", *changes, out=tmp_path / "idle").out))
-    said = told.partition("Switched on, and without effect: ")[2]
+    text = story(read_run(simulate("hello", *changes, out=tmp_path / "idle").out))
+    said = text.partition("Switched on, and without effect: ")[2]
     assert [name for name in on if f"{name} (" not in said] == []
     busy = ("transport.cc=dcqcn", "ecn.enabled=true", "ecn.kmin=5KB", "ecn.kmax=10KB")
-    told = story(read_run(simulate("incast", *busy, out=tmp_path / "busy").out))
-    assert "without effect" not in told
+    text = story(read_run(simulate("incast", *busy, out=tmp_path / "busy").out))
+    assert "without effect" not in text
 
 
 def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
@@ -380,7 +380,7 @@ def test_pauses_that_are_compared_are_looked_at_in_the_same_time_and_scale(
         assert drawing is not None
         signs = [s for s in drawing.shapes if " for class 3 at " in s.tip]
         places = [float(re.findall(r"M(\S+) ", s.style["d"])[0]) for s in signs]
-        since = [n.time_ns - limits.zoom.begin_ns for row in paused(run) for n in row.told]
+        since = [n.time_ns - limits.zoom.begin_ns for row in paused(run) for n in row.notes]
         wanted = [112 + (WIDTH - 36 - 112) * at / wide for at in since if at <= wide]
         assert sorted(places) == pytest.approx(sorted(wanted), abs=0.1) and wanted
         (fill,) = (s for s in drawing.shapes if s.style.get("fill") == "queue-fill")

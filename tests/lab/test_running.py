@@ -74,10 +74,10 @@ def test_from_another_process_namespace_nothing_is_judged(folder: Path) -> None:
     registration.announce(os.getpid())
     registration.furnish(HOSTS, SWITCHES, LINKS, {})
     written = next(folder.glob("*/capsule.json"))
-    told = json.loads(written.read_text())
-    written.write_text(json.dumps(told | {"seen_from": "pid:[1]", "pid": 2**22 + 1}))
+    content = json.loads(written.read_text())
+    written.write_text(json.dumps(content | {"seen_from": "pid:[1]", "pid": 2**22 + 1}))
     assert running() == []
-    written.write_text(json.dumps(told))
+    written.write_text(json.dumps(content))
     assert find().switches == SWITCHES
 
 
@@ -100,5 +100,5 @@ def test_two_may_write_down_what_they_do_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(work, cable) for cable in ("a", "b", "c")]:
             done.result()
-    told = json.loads(path.read_text())
-    assert told["cut"] == [] and len(told["events"]) == 200
+    content = json.loads(path.read_text())
+    assert content["cut"] == [] and len(content["events"]) == 200

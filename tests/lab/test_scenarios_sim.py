@@ -37,8 +37,8 @@ def run(tmp_path: Path) -> RunScenario:
 
 
 def test_none_is_forgotten() -> None:
-    told = {name.removeprefix("test_").replace("_", "-") for name in globals()}
-    assert set(shipped.names()) <= told
+    tested = {name.removeprefix("test_").replace("_", "-") for name in globals()}
+    assert set(shipped.names()) <= tested
 
 
 def fct(result: Result, part: str | None = None) -> Percentiles:
@@ -468,12 +468,12 @@ def test_congestion_signals(run: RunScenario) -> None:
     }
     slowest = max(read_run(runs["nothing"].out).flows, key=lambda flow: flow.slowdown or 0)
     assert slowest.src == "h1"
-    told = {name: found.result for name, found in runs.items()}
-    paused = {name: found.pfc.paused_ns for name, found in told.items()}
+    results = {name: found.result for name, found in runs.items()}
+    paused = {name: found.pfc.paused_ns for name, found in results.items()}
     assert paused["tags"] < paused["switches"] < paused["marks"] < paused["nothing"] / 4
-    assert all(found.flows.completed == 8 and not found.drops.total for found in told.values())
-    assert (told["switches"].roce.fast_cnps or 0) > 20 > told["switches"].roce.cnps
-    assert fct(told["tags"]).max < 1.15 * fct(told["nothing"]).max
+    assert all(found.flows.completed == 8 and not found.drops.total for found in results.values())
+    assert (results["switches"].roce.fast_cnps or 0) > 20 > results["switches"].roce.cnps
+    assert fct(results["tags"]).max < 1.15 * fct(results["nothing"]).max
 
 
 def test_path_trace(run: RunScenario) -> None:
@@ -777,23 +777,23 @@ def refused(name: str, out: Path) -> None:
 def test_bgp_clos(run: RunScenario, tmp_path: Path) -> None:
     """Told by a controller, routes lead round the cable as in link-failure."""
     refused("bgp-clos", tmp_path)
-    told = run("bgp-clos", "control.kind=p4runtime", "reroute_ns=500us").result
-    assert told.flows.failed == 0
-    assert set(told.drops.by_reason) == {"link_cut", "port_down"}
+    result = run("bgp-clos", "control.kind=p4runtime", "reroute_ns=500us").result
+    assert result.flows.failed == 0
+    assert set(result.drops.by_reason) == {"link_cut", "port_down"}
 
 
 def test_silent_failure(run: RunScenario, tmp_path: Path) -> None:
     """A controller does not notice at all: what goes that way is lost, again and again."""
     refused("silent-failure", tmp_path)
-    told = run("silent-failure", "control.kind=p4runtime", "limit_ns=5ms").result
-    assert told.flows.failed > 0
-    assert set(told.drops.by_reason) == {"injected_loss"}
+    result = run("silent-failure", "control.kind=p4runtime", "limit_ns=5ms").result
+    assert result.flows.failed > 0
+    assert set(result.drops.by_reason) == {"injected_loss"}
 
 
 def test_leaf_restart(run: RunScenario, tmp_path: Path) -> None:
     """A switch that starts again with empty tables drops until its controller has noticed."""
     refused("leaf-restart", tmp_path)
     emptied = ("control.kind=p4runtime", "faults.0.action=restart")
-    told = run("leaf-restart", *emptied).result
-    assert told.flows.failed == 0
-    assert told.drops.by_reason["no_route"] > 0
+    result = run("leaf-restart", *emptied).result
+    assert result.flows.failed == 0
+    assert result.drops.by_reason["no_route"] > 0

@@ -32,11 +32,11 @@ def test_what_ships_is_valid() -> None:
 
 
 def test_every_key_is_in_it_with_what_is_said_of_it() -> None:
-    told = json.dumps(schema(), ensure_ascii=False)
+    text = json.dumps(schema(), ensure_ascii=False)
     for key in all_keys():
-        assert json.dumps(key.name.rpartition(".")[2].removesuffix("[]")) in told, key.name
+        assert json.dumps(key.name.rpartition(".")[2].removesuffix("[]")) in text, key.name
         if not key.name.endswith(".kind"):  # which section has what is each kind's own to say
-            assert json.dumps(key.about, ensure_ascii=False)[1:-1] in told, key.name
+            assert json.dumps(key.about, ensure_ascii=False)[1:-1] in text, key.name
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ _CUT = "{at_ns: 170us, action: down, link: leaf2-spine4, for_ns: 30us}"  # heard
 _STEERS = "link.ip=6", "transport.kind=mrc", "segments={enabled: true, hosts: true}"
 
 
-def told(*changes: str) -> list[tuple[str, str, str, str]]:
+def lists(*changes: str) -> list[tuple[str, str, str, str]]:
     """Of all lists of a scenario where, for what, by which switches and when."""
     name, *others = changes
     scenario = catalogue.load(name, tuple(others))
@@ -48,22 +48,22 @@ def switches_in(written: str) -> list[str]:
 
 def test_a_leafs_lists_come_and_go_with_what_the_controller_knows() -> None:
     faults = f"faults=[{_DRAINED}, {_DEAD_BEFORE}, {_CUT}]"
-    assert told("usid-steering", "reroute_ns=20us", _ALL, faults) == [
+    assert lists("usid-steering", "reroute_ns=20us", _ALL, faults) == [
         ("leaf1", "to leaf2", "spine1", "never"),
         ("leaf1", "to leaf2", "spine2", "until 100 µs, from 150 µs on"),
         ("leaf1", "to leaf2", "spine3", "always"),
         ("leaf1", "to leaf2", "spine4", "until 190 µs, from 220 µs on"),
     ]
-    assert told("usid-steering") == [
+    assert lists("usid-steering") == [
         ("leaf1", f"to h{host}", f"spine{host - 4}", "always") for host in range(5, 9)
     ]
-    assert not told("hello")
+    assert not lists("hello")
 
 
 def test_of_two_policies_the_first_counts_and_tenants_have_their_own() -> None:
     policies = "{at: leaf1, to: h5, via: [[spine%d]]%s}"
     every = [policies % each for each in ((2, ", tenant: red"), (3, ", tenant: red"), (4, ""))]
-    assert told(
+    assert lists(
         "usid-steering",
         "tenants={blue: [h2, h6], red: [h1, h5]}",
         f"segments.policies=[{', '.join(every)}]",
@@ -74,7 +74,7 @@ def test_of_two_policies_the_first_counts_and_tenants_have_their_own() -> None:
 def test_adapters_have_a_list_for_each_entropy() -> None:
     """Four planes, two spines in each: of a plane's entropies every other one goes by a spine."""
     drained = "faults=[{at_ns: 40us, action: drain, link: leaf4-spine3}]"
-    found = told("planes", *_STEERS, "transport.entropies=16", drained)
+    found = lists("planes", *_STEERS, "transport.entropies=16", drained)
     assert len(found) == 2 * 4 * 2  # both directions
     there = [(at, what, by, taken) for at, what, by, taken in found if int(at[4:]) % 2]
     assert there == [

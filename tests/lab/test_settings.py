@@ -94,10 +94,10 @@ def test_bmv2_refuses_a_schedule_that_it_cannot_keep() -> None:
             Schedule(port_gbps=1),
         )
     )
-    assert Bmv2Switches.told(plain, 1000).control_queue == 0
+    assert Bmv2Switches.configured(plain, 1000).control_queue == 0
     for settings in kinds:
         with pytest.raises(RunError, match="BMv2 serves queues strictly"):
-            Bmv2Switches.told(settings, 1000)
+            Bmv2Switches.configured(settings, 1000)
 
 
 def test_a_schedule_becomes_what_switches_are_told() -> None:
@@ -128,8 +128,8 @@ def test_channels_share_queue_pairs_in_turn(most: int) -> None:
     changes = f"traffic.channels={channels}", f"transport.queue_pairs={most}"
     experiment = Experiment.of(catalogue.load("allreduce-ring", changes))
     plans = [[*experiment.plan(rank, carries_payload=False).lines()] for rank in range(2)]
-    told_of = [[dict(_words(line)) for line in plan if line.startswith("qp ")] for plan in plans]
-    pairs = [{(pair["number"], pair["remote"]) for pair in each} for each in told_of]
+    qp_lines = [[dict(_words(line)) for line in plan if line.startswith("qp ")] for plan in plans]
+    pairs = [{(pair["number"], pair["remote"]) for pair in each} for each in qp_lines]
     between = pairs[0] & {(remote, number) for number, remote in pairs[1]}
     assert len(between) == min(most, channels)
     assert len(pairs[0]) == 2 * len(between)  # from the host before as well
@@ -138,8 +138,8 @@ def test_channels_share_queue_pairs_in_turn(most: int) -> None:
         if line.startswith("send "):
             send = dict(_words(line))
             carried.setdefault(send["qp"], set()).add(experiment.schedule.channel[int(send["id"])])
-    told = sorted(sorted(each) for each in carried.values())
-    assert told == sorted(
+    flows = sorted(sorted(each) for each in carried.values())
+    assert flows == sorted(
         list(range(first, channels, most)) for first in range(min(most, channels))
     )
 

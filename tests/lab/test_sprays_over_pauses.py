@@ -88,8 +88,8 @@ def test_nothing_goes_twice_in_hundreds_of_fabrics(
 
 def lossy(kind: str, out: Path, *changes: str) -> Result:
     """An incast over pauses, of which every hundredth packet is damaged."""
-    told = (f"transport={{kind: {kind}, cc: nscc}}", "loss.rate=0.01", *changes)
-    return simulate_sparely("incast", *told, out=out).result
+    settings = (f"transport={{kind: {kind}, cc: nscc}}", "loss.rate=0.01", *changes)
+    return simulate_sparely("incast", *settings, out=out).result
 
 
 @pytest.mark.parametrize("kind", ["uet", "mrc"])
@@ -119,14 +119,14 @@ def test_acknowledgements_are_as_safe_as_their_data_unless_told_otherwise(tmp_pa
         assert safe.drops.total == safe.roce.retransmitted_packets == 0
         assert safe.roce.lost_acks is None and not list(cautions(safe))
 
-        told = f"transport={{{transport}, acks: control, rto_ns: 1ms}}"
-        loses = simulate_sparely("incast", *full, told, out=tmp_path).result
+        acks = f"transport={{{transport}, acks: control, rto_ns: 1ms}}"
+        loses = simulate_sparely("incast", *full, acks, out=tmp_path).result
         assert loses.roce.lost_acks
         assert loses.roce.lost_acks <= loses.drops.total
         (caution,) = cautions(loses)
         assert "class 6" in caution and "leave transport.acks out" in caution
 
-        kept = simulate_sparely("incast", *full, told, "pfc.priorities=[3, 6]", out=tmp_path).result
+        kept = simulate_sparely("incast", *full, acks, "pfc.priorities=[3, 6]", out=tmp_path).result
         assert kept.drops.total == 0 and not list(cautions(kept))
 
 

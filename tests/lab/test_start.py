@@ -95,8 +95,8 @@ def test_a_benchmark_refuses_a_case_that_it_does_not_have(
     with pytest.raises(SystemExit) as refused:
         benchmark.main(["everything"])
     assert refused.value.code == 2
-    told = capsys.readouterr().err
-    assert f"none is called 'everything'; there are {next(iter(named(benchmark)))}, " in told
+    errors = capsys.readouterr().err
+    assert f"none is called 'everything'; there are {next(iter(named(benchmark)))}, " in errors
 
 
 def named(benchmark: ModuleType) -> list[str]:

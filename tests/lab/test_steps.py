@@ -13,7 +13,7 @@ from views.report.standing import paused
 from views.report.steps import steps
 
 # By scenario: what is told, in order.
-TOLD = {
+STEPS = {
     "deadlock": ("8 hosts begin", "is full", "a deadlock", "watchdog gives up", "slowed most"),
     "incast": ("7 hosts begin to write to h1", "is full", "As ", "from h8 to h1"),
     "lossy-link": ("8 hosts begin", "drops the first packet (at random", "slowed most"),
@@ -33,7 +33,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> KeptRun:
 
 
 @pytest.mark.by_day(3)
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", STEPS)
 def test_what_happened_is_told_in_its_order(name: str, tmp_path: Path) -> None:
     run = read_run(simulate(name, out=tmp_path).out)
     found = steps(run)
@@ -41,7 +41,7 @@ def test_what_happened_is_told_in_its_order(name: str, tmp_path: Path) -> None:
     assert [step.at_ns for step in found] == sorted(step.at_ns for step in found)
     assert all(0 <= step.at_ns <= run.end_ns for step in found)
     said = iter(step.said for step in found)
-    missing = [each for each in TOLD[name] if not any(each in one for one in said)]
+    missing = [each for each in STEPS[name] if not any(each in one for one in said)]
     assert missing == [], [step.said for step in found]
     known = {way for link in run.fabric.links for way in link.directions}
     assert all({*step.links} <= known for step in found)

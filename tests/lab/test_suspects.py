@@ -100,10 +100,10 @@ def test_side_by_side_the_same_length_means_the_same(runs: dict[str, KeptRun]) -
     wide = WIDTH - 8 - 50
     assert broken == [True, False] and longest[0] == pytest.approx(wide, abs=0.7)
     assert longest[1] / wide == pytest.approx(ends[1] / limits.end_ns, rel=0.05)
-    told = [queues(run, limits) for run in pair]
-    assert told[0] is not None and told[1] is not None
-    assert "cut at " in told[0].render() and "cut at " not in told[1].render()
-    for drawing in told:
+    drawings = [queues(run, limits) for run in pair]
+    assert drawings[0] is not None and drawings[1] is not None
+    assert "cut at " in drawings[0].render() and "cut at " not in drawings[1].render()
+    for drawing in drawings:
         beyond = re.findall(r"[ML]([\d.]+) ", drawing.render())
         assert max(map(float, beyond)) <= 453
 
@@ -136,7 +136,7 @@ def test_a_chart_tells_the_longest_queue_as_the_table_does(runs: dict[str, KeptR
         run = runs[name]
         drawing = queues(run, Limits.of([run]))
         assert drawing is not None
-        told = re.findall(r">peak ([^<]*)<", drawing.render())
+        peaks = re.findall(r">peak ([^<]*)<", drawing.render())
         names = re.findall(r'class="strong">([^<]*&gt;[^<]*)<', drawing.render())
         longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
-        assert told == [size(longest[each.replace("&gt;", ">")]) for each in names] and told
+        assert peaks == [size(longest[each.replace("&gt;", ">")]) for each in names] and peaks

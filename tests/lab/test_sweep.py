@@ -200,19 +200,19 @@ def test_the_spread_of_seeds_is_drawn_and_its_confidence_is_students() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "told"),
+    ("sizes", "sizes_text"),
     [
         ((4e6, 64e6, 1e9), ["4 MB", "64 MB", "1 GB", "bytes"]),
         ((4e6, 64e6, 512e6), ["4", "64", "512", "bytes (MB)"]),
     ],
 )
 def test_an_axis_over_several_units_names_each_and_one_upwards_ends_where_it_is_round(
-    sizes: tuple[float, ...], told: list[str]
+    sizes: tuple[float, ...], sizes_text: list[str]
 ) -> None:
     points = dict(zip(sizes, (95.0, 277.0, 392.0), strict=True))
     drawing = lines("t", ("bytes", BYTES), ("y", PLAIN), {"a": points}, is_log=True)
     texts = [shape.text for shape in drawing.shapes if shape.text]
-    assert texts == ["0", "100", "200", "300", "400", "y", *told, "a"]
+    assert texts == ["0", "100", "200", "300", "400", "y", *sizes_text, "a"]
 
 
 def test_a_sweep_runs_on_mininet_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

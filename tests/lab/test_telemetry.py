@@ -19,10 +19,10 @@ def incast(out: Path, *changes: str) -> Result:
 
 
 def test_reports_tell_of_every_switch_and_of_queues_that_stood(tmp_path: Path) -> None:
-    told = incast(tmp_path, "int.share=1").telemetry
-    assert told is not None and told.hop_latency_ns and told.queue_bytes
-    assert set(told.by_switch) == {f"leaf{n}" for n in range(1, 5)} | {"spine1", "spine2"}
-    leaf1 = told.by_switch["leaf1"]
+    telemetry = incast(tmp_path, "int.share=1").telemetry
+    assert telemetry is not None and telemetry.hop_latency_ns and telemetry.queue_bytes
+    assert set(telemetry.by_switch) == {f"leaf{n}" for n in range(1, 5)} | {"spine1", "spine2"}
+    leaf1 = telemetry.by_switch["leaf1"]
     assert leaf1.latency_ns is not None and leaf1.queue_bytes is not None
     # h1 pauses nobody, so what stands in the queue towards it leaves at 12.5 bytes a nanosecond.
     assert leaf1.latency_ns.max == pytest.approx(leaf1.queue_bytes.max / 12.5, rel=0.05)
@@ -68,24 +68,24 @@ def test_an_emulated_run_collects_reports_too(tmp_path: Path) -> None:
     words = ("run", "incast", "--set", "traffic.bytes=200KB", "--set", "int.share=0.5")
     done = closlab(*words, "--out", str(tmp_path))
     assert done.returncode in (0, 3), done.stderr  # whether it was on time is no matter here
-    told = json.loads((tmp_path / "result.json").read_text())["telemetry"]
+    telemetry = json.loads((tmp_path / "result.json").read_text())["telemetry"]
     packets = 7 * -(-200_000 // 4096)
-    assert 0.3 * packets < told["reports"] < packets  # acknowledgements carry it as well
-    assert set(told["by_switch"]) >= {"leaf1", "leaf2", "leaf3", "leaf4"}
-    assert told["by_switch"]["leaf1"]["queue_bytes"]["max"] > 50_000
+    assert 0.3 * packets < telemetry["reports"] < packets  # acknowledgements carry it as well
+    assert set(telemetry["by_switch"]) >= {"leaf1", "leaf2", "leaf3", "leaf4"}
+    assert telemetry["by_switch"]["leaf1"]["queue_bytes"]["max"] > 50_000
 
 
 def test_reports_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
     words = ("run", "incast", "--engine", "sim", "--set", "traffic.bytes=40KB")
     done = closlab(*words, "--set", "int.share=1", "--reports", "csv", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "result.json").read_text())["telemetry"]
+    telemetry = json.loads((tmp_path / "result.json").read_text())["telemetry"]
     with (tmp_path / "reports.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len({row["report"] for row in rows}) == told["reports"] > 10
+    assert len({row["report"] for row in rows}) == telemetry["reports"] > 10
     latencies = [float(row["latency_ns"]) for row in rows if row["latency_ns"]]
-    assert max(latencies) == told["hop_latency_ns"]["max"]
-    assert max(int(row["queue_bytes"] or 0) for row in rows) == told["queue_bytes"]["max"]
+    assert max(latencies) == telemetry["hop_latency_ns"]["max"]
+    assert max(int(row["queue_bytes"] or 0) for row in rows) == telemetry["queue_bytes"]["max"]
     for _, group in itertools.groupby(rows, key=lambda row: row["report"]):
         hops = list(group)
         assert [int(hop["hop"]) for hop in hops] == [*range(1, len(hops) + 1)]

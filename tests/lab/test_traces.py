@@ -19,9 +19,9 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> KeptRun:
     return read_run(simulate("pfc-storm", *SHORT, out=tmp_path_factory.mktemp("storm")).out)
 
 
-def _bars(told: str) -> list[tuple[str, int, int, str]]:
+def _bars(text: str) -> list[tuple[str, int, int, str]]:
     """Row by row: its name, when a bar begins, how long it is, and what it says."""
-    content = json.loads(told)
+    content = json.loads(text)
     return [
         (name, *bars[at : at + 2], content["words"][bars[at + 2]])
         for name, bars in content["rows"]
@@ -45,8 +45,8 @@ def test_what_did_not_arrive_is_red_and_says_so(tmp_path: Path) -> None:
     changes = ("pfc.enabled=false", "limit_ns=1ms", "traffic.bytes=300KB", "buffer.bytes=300KB")
     run = read_run(simulate("incast", *changes, out=tmp_path).out)
     assert run.result.flows.failed
-    told = traces.traces(run)
-    lost = [bar for bar in _bars(told) if bar[3].endswith("did not arrive")]
+    drawn = traces.traces(run)
+    lost = [bar for bar in _bars(drawn) if bar[3].endswith("did not arrive")]
     assert len(lost) == run.result.flows.failed
     assert all(begin + lasts == run.end_ns for _, begin, lasts, _ in lost)
 
@@ -56,9 +56,9 @@ def test_of_too_many_those_are_kept_that_lasted_longest(
 ) -> None:
     every = sorted((lasts for _, _, lasts, _ in _bars(traces.traces(storm))), reverse=True)
     monkeypatch.setattr(traces, "_MOST", 20)
-    told = traces.traces(storm)
-    assert sorted((lasts for _, _, lasts, _ in _bars(told)), reverse=True) == every[:20]
-    assert json.loads(told)["bars"] == len(every)
+    drawn = traces.traces(storm)
+    assert sorted((lasts for _, _, lasts, _ in _bars(drawn)), reverse=True) == every[:20]
+    assert json.loads(drawn)["bars"] == len(every)
 
 
 def test_where_nothing_was_kept_there_are_none(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_browser_zooms_moves_and_searches(storm: KeptRun) -> None:
     with browser() as chromium:
         tab = chromium.open(page.as_uri(), 1000, 800)
         tab.until("document.readyState === 'complete' && !!document.querySelector('.traces')")
-        box, told = "document.querySelector('.traces')", "document.querySelector('.traces output')"
+        box, text = "document.querySelector('.traces')", "document.querySelector('.traces output')"
         tab.js(f"{box}.closest('details').open = true")
         tab.until(f"!!{box}.dataset.to")
 
@@ -83,7 +83,7 @@ def test_a_browser_zooms_moves_and_searches(storm: KeptRun) -> None:
             return int(tab.js(f"{box}.dataset.from")), int(tab.js(f"{box}.dataset.to"))
 
         assert shown() == (0, storm.end_ns)
-        assert " bars" in tab.js(f"{told}.textContent")
+        assert " bars" in tab.js(f"{text}.textContent")
         tab.js(f"{box}.querySelector('.view').focus()")
         tab.key("w")
         begin, end = shown()
@@ -98,5 +98,5 @@ def test_a_browser_zooms_moves_and_searches(storm: KeptRun) -> None:
         assert shown() == (0, storm.end_ns)
         for sought, said in (("leaf1>h1", "1 rows"), ("to h1,", "7 bars"), ("nothing", "0 bars")):
             tab.js(f"(i => {{ i.value = {sought!r}; i.oninput(); }})({box}.querySelector('input'))")
-            assert said in tab.js(f"{told}.textContent")
+            assert said in tab.js(f"{text}.textContent")
         assert not tab.complaints()

@@ -76,26 +76,26 @@ def test_a_lever_of_no_key_is_refused_with_the_nearest() -> None:
 
 def test_what_is_shown_is_what_the_command_would_give(tuned: Tuning) -> None:
     settings = {"pfc.enabled": "false", "transport.timeout": "5", "pfc.headroom": ""}
-    told = tuned.tried(settings)
-    words = shlex.split(told["command"])
+    answer = tuned.tried(settings)
+    words = shlex.split(answer["command"])
     assert words[:5] == ["closlab", "run", "incast", "--engine", "sim"]
     changes = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
     run = closlab.run(catalogue.load("incast", tuple(changes)))
-    assert told["verdict"] is None  # another run tells what it cost
+    assert answer["verdict"] is None  # another run tells what it cost
     assert tuned.price(settings)["verdict"] == run.verdict
-    assert told["frames"][-1]["t"] == run.result.duration_ns
-    counts = [frame["m"][:2] for frame in told["frames"] if "m" in frame]
+    assert answer["frames"][-1]["t"] == run.result.duration_ns
+    counts = [frame["m"][:2] for frame in answer["frames"] if "m" in frame]
     assert counts[-1] == [7, run.result.flows.completed]
-    figures = {name: now for name, _, now in told["figures"]}
+    figures = {name: now for name, _, now in answer["figures"]}
     assert figures["packets dropped"] == f"{run.result.drops.total:,}" != "0"
-    assert "packets dropped" in told["change"]
+    assert "packets dropped" in answer["change"]
     assert not [*tuned.space.iterdir()]  # nothing is left
 
 
 def test_what_is_the_same_is_told_as_that(tuned: Tuning) -> None:
     settings = {"pfc.response_ns": "4us"}
-    told = tuned.tried(settings)
-    assert (told["figures"], told["change"]) == ([], "")
+    answer = tuned.tried(settings)
+    assert (answer["figures"], answer["change"]) == ([], "")
     assert tuned.price(settings)["verdict"] == tuned.offer()["verdict"]
     with pytest.raises(Overtaken, match="something else"):
         tuned.price({})
@@ -160,18 +160,18 @@ def test_what_is_nonsense_is_told_with_its_place_and_changes_nothing() -> None:
             ({f"x{n}": "1" for n in range(100)}, "100 settings"),
             ({"": ""}, "KEY=VALUE"),
         ):
-            status, told = ask(settings)
-            assert status == 400, (settings, told)
-            assert named in told["error"], (settings, told)
+            status, answer = ask(settings)
+            assert status == 400, (settings, answer)
+            assert named in answer["error"], (settings, answer)
         for said in ("", "[]", "{", '{"set": 1}', '{"price": []}', "[" * 10_000, "\0"):
             assert shown.ask("/tune", said, **own) == (200, "{}"), said[:20]
         assert shown.ask("/tune", "x" * 20_000, **own)[0] == 413
-        status, told = ask({"pfc.enabled": "false"})
-        assert (status, told["verdict"]) == (200, None)
+        status, answer = ask({"pfc.enabled": "false"})
+        assert (status, answer["verdict"]) == (200, None)
         assert ask({"pfc.enabled": "true"}, "price")[0] == 400  # which nobody tried
-        status, told = ask({"pfc.enabled": "false"}, "price")
+        status, answer = ask({"pfc.enabled": "false"}, "price")
         assert status == 200
-        assert told["verdict"]
+        assert answer["verdict"]
 
 
 @pytest.mark.slow

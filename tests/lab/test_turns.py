@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.commands.test import _REASON, KNOWN, _told_of
+from lab.commands.test import _REASON, KNOWN, _without_reason
 from lab.machine.paths import ROOT
 from lab.machine.processes import Job, side_by_side
 from tests.lab.conftest import CLOSLAB, closlab
@@ -60,11 +60,11 @@ def test_who_passes_at_the_second_try_only_needs_a_reason(
     (tmp_path / "docs").mkdir()
     (tmp_path / KNOWN).write_text("# Known\n\n- `a.py::test_a`: it is slow (issue 7)\n")
     monkeypatch.setattr("lab.commands.test.ROOT", tmp_path)
-    assert _told_of({"a.py::test_a[1]", "b.py::test_b"}) == ["b.py::test_b"]
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].endswith("a.py::test_a[1]: it is slow (issue 7)")
-    assert told[1].endswith("b.py::test_b: nobody knows why") and KNOWN in told[2]
-    assert _told_of(set()) == []
+    assert _without_reason({"a.py::test_a[1]", "b.py::test_b"}) == ["b.py::test_b"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("a.py::test_a[1]: it is slow (issue 7)")
+    assert lines[1].endswith("b.py::test_b: nobody knows why") and KNOWN in lines[2]
+    assert _without_reason(set()) == []
 
 
 def environment(folder: Path, bad: str = "", once: str = "") -> dict[str, str]:

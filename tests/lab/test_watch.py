@@ -103,8 +103,8 @@ def test_a_kept_run_is_seen_as_it_was_seen_when_it_lasted(tmp_path: Path) -> Non
         for name, way in one.links.items():
             assert way[:2] == other.links[name][:2], (one.time_ns, name)
         assert one.messages == other.messages
-    told = [event.what for snapshot in again.values() for event in snapshot.events]
-    assert told and told == [event.what for snapshot in live for event in snapshot.events]
+    events = [event.what for snapshot in again.values() for event in snapshot.events]
+    assert events and events == [event.what for snapshot in live for event in snapshot.events]
 
 
 def test_what_is_done_by_hand_is_kept_and_can_be_repeated(tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_what_is_done_by_hand_is_kept_and_can_be_repeated(tmp_path: Path) -> Non
     assert "fail leaf4-spine1 at 20 µs" in watch.run.cautions[-1]
     again = closlab.run(result.scenario, out=tmp_path / "again")
     first, second = files_of(tmp_path / "hand"), files_of(tmp_path / "again")
-    told = json.loads(first.pop("result.json"))
-    assert told.pop("by_hand")
-    assert told == json.loads(second.pop("result.json"))
+    result = json.loads(first.pop("result.json"))
+    assert result.pop("by_hand")
+    assert result == json.loads(second.pop("result.json"))
     assert first == second
     assert again.result.by_hand is None
 
@@ -227,13 +227,13 @@ def test_snapshots_at_a_lab_are_as_far_apart_as_they_say(
     for _ in range(50):
         looks.append(looks[-1] + drawn.randrange(1, 2 * step_ns))
     (tmp_path / "record").touch()
-    told = {
+    watch = {
         "scenario": catalogue.load("hello").model_dump(mode="json"),
         "record": str(tmp_path / "record"),
         "since_ns": since_ns,
         "dilation": dilation,
     }
-    tail = Tail(RunningLab("x", 1, {}, {}, {}, told), every_ns)
+    tail = Tail(RunningLab("x", 1, {}, {}, {}, watch), every_ns)
     note = Note(0, next(iter(tail.hub.scene.rates)), 0, 0, 0, 0, 0)
     monkeypatch.setattr(Record, "latest", lambda _self: [note])
     seen = []
@@ -296,5 +296,5 @@ def test_what_hands_did_before_a_run_holds_from_its_beginning() -> None:
     ]  # fmt: skip
     found = as_it_was(scenario, scenario.fabric(), done)
     assert found.lb.policy.value == "conga"
-    told = [(fault.at_ns, fault.action, fault.link) for fault in found.faults]
-    assert told == [(0, "down", "leaf2-spine1"), (7, "drain", "leaf3-spine2")]
+    faults = [(fault.at_ns, fault.action, fault.link) for fault in found.faults]
+    assert faults == [(0, "down", "leaf2-spine1"), (7, "drain", "leaf3-spine2")]

@@ -16,7 +16,7 @@ ALL = {"leaf1", "leaf2", "leaf3", "spine1", "spine2"}
 LOSS = Loss("leaf2", 1, 0.2), Loss("spine1", 2, 0.2)
 
 
-class Told:
+class Install:
     """Stands for the controller's wire: who was spoken to, each time."""
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class Told:
 
 
 def test_those_hear_whose_plan_changes_or_who_lost_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told()
-    monkeypatch.setattr(emulation, "install", told)
+    install = Install()
+    monkeypatch.setattr(emulation, "install", install)
     fabric = leaf_spine(3, 2, 1)
     switches: Any = SimpleNamespace(
         targets=[SimpleNamespace(name=switch.name) for switch in fabric.switches],
@@ -54,10 +54,10 @@ def test_those_hear_whose_plan_changes_or_who_lost_it(monkeypatch: pytest.Monkey
     lab.change(lambda settings: settings)
     # leaf1 is reached by spine2 alone: so those know that lead there by a choice, and spine1.
     lab.change(lambda settings: settings, dead={"leaf1-spine1"})
-    assert told.names == [ALL, {"leaf2", "spine1"}, set(), {"leaf3"}, ALL - {"spine2"}]
-    told.fails = True
+    assert install.names == [ALL, {"leaf2", "spine1"}, set(), {"leaf3"}, ALL - {"spine2"}]
+    install.fails = True
     with pytest.raises(RunError, match="one refused"):
         lab.change(lambda settings: replace(settings, losses=()))
-    told.fails = False
+    install.fails = False
     lab.change(lambda settings: settings)
-    assert told.names[-1] == ALL
+    assert install.names[-1] == ALL

@@ -102,8 +102,8 @@ def test_the_command_says_it_keeps_it_and_the_report_shows_it(tmp_path: Path) ->
     assert "2 messages to h1. Without that it takes" in asked.stdout
     page = (tmp_path / "report.html").read_text()
     assert "Why did h4-h1 take so long?" in page
-    told = closlab("why", str(tmp_path), "h4-h1", "--json")
-    assert json.loads(told.stdout)["shares"][0]["roots"][0]["kind"] == "messages"
+    done = closlab("why", str(tmp_path), "h4-h1", "--json")
+    assert json.loads(done.stdout)["shares"][0]["roots"][0]["kind"] == "messages"
     assert len(json.loads((tmp_path / "causes.json").read_text())["found"]) == 1
     again = closlab(*run)
     assert again.returncode == 0

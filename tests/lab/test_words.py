@@ -60,11 +60,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_runs_are_told_with_what_was_changed(runs: Path) -> None:
-    told = json.loads(closlab("runs", str(runs), "--json").stdout)
-    assert len(told) == 4
-    by_name = {each["run"]: each for each in told}
+    rows = json.loads(closlab("runs", str(runs), "--json").stdout)
+    assert len(rows) == 4
+    by_name = {each["run"]: each for each in rows}
     assert by_name["mine"]["changed"] == "" and by_name["mine"]["to be believed"] == "yes"
-    assert "traffic.bytes=8000" in {each["changed"] for each in told}
+    assert "traffic.bytes=8000" in {each["changed"] for each in rows}
     assert by_name["hello-20200101-000000"]["what"].startswith("no run")
 
 
@@ -74,9 +74,9 @@ def test_a_date_that_is_none_is_that_of_the_folder(runs: Path, tmp_path: Path, d
     kept = json.loads((tmp_path / "mine" / "result.json").read_text())
     kept["provenance"]["date"] = date
     (tmp_path / "mine" / "result.json").write_text(json.dumps(kept))
-    (told,) = json.loads(closlab("runs", str(tmp_path), "--json").stdout)
-    assert told["what"].startswith("hello, simulated")
-    assert re.fullmatch(r"\d+-\d\d-\d\d \d\d:\d\d", told["when"])
+    (row,) = json.loads(closlab("runs", str(tmp_path), "--json").stdout)
+    assert row["what"].startswith("hello, simulated")
+    assert re.fullmatch(r"\d+-\d\d-\d\d \d\d:\d\d", row["when"])
 
 
 def test_the_index_leads_to_the_reports(runs: Path) -> None:
@@ -137,21 +137,21 @@ def test_comparisons_never_cut_a_figure(runs: Path, capsys: pytest.CaptureFixtur
     comparison = Comparison.of(folders * 3)
     for width in (50, 80, 200):
         show_table(comparison, Console(width=width))
-        told = capsys.readouterr().out
-        assert "…" not in told
+        output = capsys.readouterr().out
+        assert "…" not in output
         for row in comparison.rows():
-            words = re.findall(rf"^│ {re.escape(row[0])} +(│.*)$", told, re.M)
+            words = re.findall(rf"^│ {re.escape(row[0])} +(│.*)$", output, re.M)
             cells = [cell.strip() for line in words for cell in line.strip("│").split("│")]
             assert cells == list(row[1:]), row[0]
 
 
 def test_the_doctor_tells_what_is_missing_and_its_cure() -> None:
     done = closlab("doctor", "--json")
-    told = {each["what"]: each for each in json.loads(done.stdout)}
-    stops = [each for each in told.values() if each["verdict"] == "stops you"]
+    checks = {each["what"]: each for each in json.loads(done.stdout)}
+    stops = [each for each in checks.values() if each["verdict"] == "stops you"]
     assert done.returncode == bool(stops)
-    assert told["C compiler"]["verdict"] == "ok"  # else no test would run
-    assert all(each["cure"] for each in told.values() if each["verdict"] != "ok")
+    assert checks["C compiler"]["verdict"] == "ok"  # else no test would run
+    assert all(each["cure"] for each in checks.values() if each["verdict"] != "ok")
     ill = closlab("doctor", CC="no-such-compiler")
     assert ill.returncode == 1
     assert "no-such-compiler" in ill.stdout and "unset CC" in ill.stdout
@@ -203,18 +203,18 @@ def test_a_described_fabric_says_which_names_its_nodes_have_here(tmp_path: Path)
 
 def test_what_the_readme_says_of_ecn_is_what_comes_of_it(tmp_path: Path) -> None:
     said = " ".join((ROOT / "README.md").read_text().split())
-    told = re.search(
+    figures = re.search(
         r"it took (\d+) % longer, ([\d.]+) ms against ([\d.]+) ms, .* busy for (\d+) % of the run "
         r"instead of (\d+) %\. It saves (\d+) % of the pause frames",
         said,
     )
-    assert told is not None
+    assert figures is not None
     with_pauses = simulate("incast", out=tmp_path / "pfc").result
     with_marks = simulate(
         "incast", "ecn.enabled=true", "transport.cc=dcqcn", out=tmp_path / "ecn"
     ).result
     busiest = [max(use.utilisation or 0 for use in r.links) for r in (with_marks, with_pauses)]
-    assert [float(word) for word in told.groups()] == pytest.approx(
+    assert [float(word) for word in figures.groups()] == pytest.approx(
         [
             round(100 * (with_marks.duration_ns / with_pauses.duration_ns - 1)),
             round(with_marks.duration_ns / 1e6, 2),

@@ -31,8 +31,8 @@ def installed(zig: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
     (site / "switch" / "built").mkdir()
     words = [sys.executable, "-m", "lab.engines.cross"]
-    told = {**os.environ, "PYTHONPATH": str(ROOT), target.VARIABLE: aim.name}
-    made = subprocess.run(words, env=told, capture_output=True, text=True, check=True).stdout
+    env = {**os.environ, "PYTHONPATH": str(ROOT), target.VARIABLE: aim.name}
+    made = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
     for path in made.split():
         shutil.copyfile(path, site / "switch" / "built" / Path(path).name)
     return site

@@ -29,7 +29,7 @@ class Installation:
         (home / "bin").mkdir()
 
     def run(
-        self, *words: str, code: str = _CLOSLAB, zig: bool = False, told: Mapping[str, str] = {}
+        self, *words: str, code: str = _CLOSLAB, zig: bool = False, env: Mapping[str, str] = {}
     ) -> subprocess.CompletedProcess[str]:
         """By a machine without compilers, unless it is told otherwise."""
         home = {"HOME": str(self.home), "PATH": str(self.home / "bin")}
@@ -38,7 +38,7 @@ class Installation:
         site = {"PYTHONPATH": str(self.site), "ZIG_GLOBAL_CACHE_DIR": f"{zigs}/zig"}
         return subprocess.run(
             [sys.executable, "-B", "-c", ("" if zig else _WITHOUT_ZIG) + code, *words],
-            cwd=self.home, env={**home, **site, **told},
+            cwd=self.home, env={**home, **site, **env},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
 
@@ -113,8 +113,8 @@ def test_a_changed_program_without_a_compiler_is_told_both_cures(user: Installat
 @pytest.mark.parametrize("by", ["this machine's", "ziglang"])
 def test_a_changed_program_is_linked_to_the_run_time_that_came(user: Installation, by: str) -> None:
     words = ("run", "hello", "--engine", "sim", "--p4", str(changed(user.home)), "--out", "mine")
-    told = {"PATH": os.environ["PATH"]} if by != "ziglang" else {}
-    done = user.run(*words, zig=by == "ziglang", told=told)
+    env = {"PATH": os.environ["PATH"]} if by != "ziglang" else {}
+    done = user.run(*words, zig=by == "ziglang", env=env)
     assert done.returncode == 0, done.stderr
     assert user.made() == {"p4"}  # and neither a run-time nor a simulator
     assert user.run("run", "hello", "--engine", "sim", "--out", "stock").returncode == 0
@@ -126,8 +126,8 @@ def test_a_changed_program_is_linked_to_the_run_time_that_came(user: Installatio
 def test_who_names_a_compiler_or_flags_gets_what_they_make(user: Installation) -> None:
     code = "from switch.build import is_brought; print(is_brought())"
 
-    def said(**told: str) -> str:
-        return user.run(code=code, told=told).stdout.strip()
+    def said(**env: str) -> str:
+        return user.run(code=code, env=env).stdout.strip()
 
     assert said() == "True"
     assert said(CC="tcc") == "False"

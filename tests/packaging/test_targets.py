@@ -44,10 +44,10 @@ def test_names_tell_nothing_of_the_machine_they_are_made_on(tmp_path: Path) -> N
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
 
     def said(tree: Path, **more: str) -> str:
-        told = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **more}
+        env = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **more}
         words = [sys.executable, "-c", _NAMES]
         return subprocess.run(
-            words, cwd=tree, env=told, capture_output=True, text=True, check=True
+            words, cwd=tree, env=env, capture_output=True, text=True, check=True
         ).stdout
 
     here = said(ROOT)
@@ -83,11 +83,11 @@ def test_only_a_processor_that_is_known_to_be_older_gets_nothing(
 ) -> None:
     """Where /proc is not mounted nothing is known."""
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    for told, name in (
+    for features, name in (
         (None, "x86_64-linux"),
         ({"popcnt", "sse4_2", "avx"}, "x86_64-linux"),
         ({"sse2"}, None),
     ):
-        monkeypatch.setattr(target, "features", lambda told=told: told)
+        monkeypatch.setattr(target, "features", lambda features=features: features)
         found = target.of_this_machine.__wrapped__()
         assert (found and found.name) == name

@@ -55,8 +55,8 @@ def test_what_is_wrong_is_told_by_name(ask: Ask) -> None:
 
 
 def test_sliders_are_those_of_the_scenario(ask: Ask) -> None:
-    told = [(each["key"], each["now"]) for each in ask("levers", scenario="incast")["levers"]]
-    assert told == [(each.key, each.now) for each in levers(catalogue.load("incast"))]
+    shown = [(each["key"], each["now"]) for each in ask("levers", scenario="incast")["levers"]]
+    assert shown == [(each.key, each.now) for each in levers(catalogue.load("incast"))]
 
 
 @pytest.mark.slow
@@ -64,9 +64,9 @@ def test_a_lesson_has_its_grade(ask: Ask) -> None:
     lesson = find("7")
     folder = lesson.folder / "solution"
     files = {path.name: path.read_text() for path in folder.iterdir()}
-    told, mine = (
+    theirs, mine = (
         ask("grade", lesson=lesson.name, files=files),
         grade(lesson, folder, is_trusted=True),
     )
-    assert told["score"] == mine.score > 0
-    assert [check["state"] for check in told["checks"]] == [v.state.value for v in mine.verdicts]
+    assert theirs["score"] == mine.score > 0
+    assert [check["state"] for check in theirs["checks"]] == [v.state.value for v in mine.verdicts]

@@ -62,8 +62,8 @@ def same(tab: Tab, lesson: Lesson, folder: Path) -> bool:
     there, mine = in_tab(tab, lesson, folder), here(lesson, folder)
     assert "error" not in there, there
     keys = ("check", "state", "score", "what", "where")
-    told = [tuple(check[key] for key in keys) for check in there["checks"]]
-    assert _IN_ITS_WORDS.sub(r"\1", repr(told)) == _IN_ITS_WORDS.sub(r"\1", repr(mine["checks"]))
+    checks = [tuple(check[key] for key in keys) for check in there["checks"]]
+    assert _IN_ITS_WORDS.sub(r"\1", repr(checks)) == _IN_ITS_WORDS.sub(r"\1", repr(mine["checks"]))
     assert there["score"] == mine["score"]
     return bool(there["passed"])
 
@@ -119,7 +119,7 @@ def test_a_lesson_is_worked_at(chromium: Browser, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("import os; os._exit(3)", "broke off"),
         ("import sys; sys.setrecursionlimit(10**8); f = lambda: f() + 1; f()", "broke off"),
@@ -127,7 +127,7 @@ def test_a_lesson_is_worked_at(chromium: Browser, address: str) -> None:
     ],
 )
 def test_what_ends_the_lab_is_told_and_it_is_loaded_anew(
-    chromium: Browser, address: str, line: str, told: str
+    chromium: Browser, address: str, line: str, expected: str
 ) -> None:
     """What was typed stays, and the next thing is judged."""
     lesson = find("7")
@@ -139,7 +139,7 @@ def test_what_ends_the_lab_is_told_and_it_is_loaded_anew(
     tab.click("#judge")
     tab.until("document.documentElement.dataset.graded === '1'", _LOADS_S)
     said = "document.querySelector('#progress').textContent"
-    assert told in tab.js(f"{said} + document.querySelector('#grade').textContent")
+    assert expected in tab.js(f"{said} + document.querySelector('#grade').textContent")
     tab.until(_READY, _LOADS_S)
     assert tab.js(f"{_EDITOR}.getValue()") == hostile
     type_in(tab, "rates.py", solution)

@@ -19,7 +19,7 @@ SIOCETHTOOL = 0x8946
 ASKED = {"TSO": 0x1E, "GSO": 0x23, "GRO": 0x2B}
 
 
-def told(interface: str) -> dict[str, int]:
+def offloads(interface: str) -> dict[str, int]:
     """Which of what libpcap asks for, before it makes a ring, an interface has on."""
     found = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -34,11 +34,11 @@ def told(interface: str) -> dict[str, int]:
 def main() -> None:
     """In a network namespace of its own."""
     add_veths([("ours", "theirs")], 4296)
-    before = told("ours")
+    before = offloads("ours")
     assert before["TSO"] and before["GSO"], before
     switch_off_segmentation("ours")
-    assert not any(told("ours").values()), told("ours")
-    assert told("theirs") == before
+    assert not any(offloads("ours").values()), offloads("ours")
+    assert offloads("theirs") == before
 
 
 @pytest.mark.mininet

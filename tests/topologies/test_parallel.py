@@ -100,9 +100,9 @@ def test_every_living_cable_that_leads_nearer_is_a_way_of_its_own(seed: int) -> 
                     if here in far:
                         far[there] = min(far.get(there, 99), far[here] + 1)
         for switch in fabric.switches:
-            told = [r for r in routes[switch] if r.leaf == leaf.number]
+            found = [r for r in routes[switch] if r.leaf == leaf.number]
             if switch == leaf or switch not in far:
-                assert not told
+                assert not found
                 continue
             due = {
                 link.port_of(switch)
@@ -110,7 +110,7 @@ def test_every_living_cable_that_leads_nearer_is_a_way_of_its_own(seed: int) -> 
                 for peer in {link.a, link.b} - {switch}
                 if switch in (link.a, link.b) and far.get(peer, 99) < far[switch]
             }
-            (route,) = told
+            (route,) = found
             assert {hop.port for hop in route.next_hops} == due
             assert len(route.next_hops) == len(due)
     for switch in fabric.switches:

@@ -242,7 +242,7 @@ class _Servicer:
         self._check_encoding(wanted.encoding, context)
         self._check_count(wanted.subscription, context)
         plans = [_Plan(self._read(wanted.prefix, each.path), each) for each in wanted.subscription]
-        answer = partial(self._told, encoding=wanted.encoding, target=wanted.prefix.target)
+        answer = partial(self._answers, encoding=wanted.encoding, target=wanted.prefix.target)
         news = threading.Event()
         detach = self._hub.attach(news.set)  # before the first answer: what comes after it is news
         try:
@@ -276,7 +276,7 @@ class _Servicer:
             if is_news:
                 time.sleep(_LEAST_S)  # snapshots may come a thousand times a second
 
-    def _told(
+    def _answers(
         self,
         plans: Sequence[_Plan],
         *,
@@ -290,7 +290,7 @@ class _Servicer:
             return
         found = self._tell(self._hub.scene, frame)
         for plan in plans:
-            leaves = plan.told(found, is_whole=is_whole)
+            leaves = plan.updates(found, is_whole=is_whole)
             if leaves and not is_silent:
                 update = self._notification(leaves, frame, encoding, target)
                 yield pb.SubscribeResponse(update=update)
@@ -357,7 +357,7 @@ class _Plan:
         """When it is to be served, by the machine's monotonic clock."""
         return min(self._beats, self._samples)
 
-    def told(self, found: Leaves, *, is_whole: bool) -> Leaves:
+    def updates(self, found: Leaves, *, is_whole: bool) -> Leaves:
         """What is to be told of it now."""
         now = time.monotonic()
         if now >= self._samples:

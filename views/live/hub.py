@@ -74,7 +74,7 @@ class Scene:
         """Directions, by their numbers in frames."""
         return list(self.rates)
 
-    def told(self, hands: Hands, room: int) -> dict[str, Any]:
+    def content(self, hands: Hands, room: int) -> dict[str, Any]:
         """What the page has to know before anything moves."""
         drawing = outline(self.fabric)
         numbers = {name: number for number, name in enumerate(self.rates)}
@@ -117,7 +117,7 @@ class Frame:
     cells: tuple[Cells, ...]
     wall_ns: int  # when it was had, by the machine's calendar
 
-    def told(self, before: Frame | None) -> dict[str, Any]:
+    def since(self, before: Frame | None) -> dict[str, Any]:
         """What is new since another; all of it if there was none."""
         snapshot = self.snapshot
         earlier = before.cells if before else ((0, 0, 0, 0, 0),) * len(self.cells)

@@ -56,9 +56,9 @@ def film(run: KeptRun, most: int) -> dict[str, Any]:
     frames = []
     before: Frame | None = None
     for frame in hub.since(0):
-        frames.append(frame.told(before))
+        frames.append(frame.since(before))
         before = frame
-    return {"scene": hub.scene.told(hub.hands, hub.room), "frames": frames}
+    return {"scene": hub.scene.content(hub.hands, hub.room), "frames": frames}
 
 
 def rates(run: KeptRun) -> dict[str, float]:
@@ -92,7 +92,7 @@ class _Course:
         )
         self._count = len(flows)
         self._open: list[KeptFlow] = []
-        self._told = 0  # of those that began
+        self._taken = 0  # of those that began
 
     def at(self, now_ns: int) -> Messages:
         """At a time, not before the one asked for last."""
@@ -101,10 +101,10 @@ class _Course:
         begun = bisect_right(self._starts, now_ns)
         self._open = [
             flow
-            for flow in (*self._open, *self._begun[self._told : begun])
+            for flow in (*self._open, *self._begun[self._taken : begun])
             if flow.fct_ns is None or (flow.start_ns or 0) + flow.fct_ns > now_ns
         ]
-        self._told = begun
+        self._taken = begun
         under_way = (
             Message(flow.src, flow.dst, flow.bytes, flow.start_ns or 0, flow.what)
             for flow in self._open[:_MOST_MESSAGES]

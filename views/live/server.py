@@ -31,7 +31,7 @@ from lab.errors import LabError, MissingTool
 from views.live import gnmi, metrics, tune_routes
 from views.live.alone import MADE, PAGE
 from views.live.hub import Frame, Hub
-from views.live.tune_routes import Tuner, told_in_a_line
+from views.live.tune_routes import Tuner, error_text
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -162,7 +162,7 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
-    shown = hub.scene.told(hub.hands, hub.room) | {"tuned": tuner is not None}
+    shown = hub.scene.content(hub.hands, hub.room) | {"tuned": tuner is not None}
     scene = json.dumps(shown, separators=(",", ":"))
     files = _files()
 
@@ -170,7 +170,7 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
         content, kind = files[request.url.path]
         return Response(content, media_type=kind)
 
-    async def told(_: Request) -> Response:
+    async def get_scene(_: Request) -> Response:
         return Response(scene, media_type="application/json")
 
     async def frames(request: Request) -> Response:
@@ -206,13 +206,13 @@ def application(hub: Hub, address: Address, tuner: Tuner | None = None) -> Starl
         try:
             done = await asyncio.to_thread(hub.hands.do, words)
         except LabError as error:
-            return JSONResponse({"error": told_in_a_line(error)}, 400)
+            return JSONResponse({"error": error_text(error)}, 400)
         return JSONResponse({"said": done})
 
     return Starlette(
         routes=[
             *(Route(path, file) for path in files),
-            Route("/scene", told),
+            Route("/scene", get_scene),
             Route("/frames", frames),
             Route("/metrics", measured),
             Route("/do", do, methods=["POST"]),
@@ -283,7 +283,7 @@ async def _stream(hub: Hub) -> AsyncIterator[str]:
                 chosen = frames if sent is None else _merged(frames)
                 text = []
                 for frame in chosen:
-                    text.append(json.dumps(frame.told(sent), separators=(",", ":")))
+                    text.append(json.dumps(frame.since(sent), separators=(",", ":")))
                     sent = frame
                 yield "".join(f"data: {each}\n\n" for each in text)
                 if sent is not None and sent.snapshot.is_last:

@@ -42,13 +42,13 @@ class Tail:
     hub: Hub = field(init=False)
 
     def __post_init__(self) -> None:
-        told = self.lab.watch
-        experiment = Experiment.of(Scenario.model_validate(told["scenario"]))
+        watch = self.lab.watch
+        experiment = Experiment.of(Scenario.model_validate(watch["scenario"]))
         fabric = experiment.fabric
         bps = {link.name: experiment.cable(link).rate_bps for link in fabric.links}
         rates = rates_of(fabric, bps)
-        self._watch = Watch(fabric, Path(told["record"]), remembers=False)
-        self._since_ns, self._dilation = int(told["since_ns"]), float(told["dilation"])
+        self._watch = Watch(fabric, Path(watch["record"]), remembers=False)
+        self._since_ns, self._dilation = int(watch["since_ns"]), float(watch["dilation"])
         self._looker = Looker(rates)
         self._course = Course(experiment.schedule, fabric.hosts)
         hosts = [host.name for host in fabric.hosts] if self._course.is_known else []
@@ -110,7 +110,7 @@ class Tail:
         at_ns = self._watch.at_ns
         if not notes or at_ns <= self._at_ns or self._is_soon(self._time(at_ns)):
             return None
-        record = self._told()
+        record = self._record()
         events = [*self._events(record, at_ns)]
         self._at_ns = at_ns
         cut = frozenset(str(name) for name in record.get("cut", ()))
@@ -130,7 +130,7 @@ class Tail:
         since_ns = self._time(self._notes.epoch_ns)
         return self._course.messages(self._notes.starts, self._notes.ends, since_ns)
 
-    def _told(self) -> dict[str, list[list[object]]]:
+    def _record(self) -> dict[str, list[list[object]]]:
         """The lab's journal, read again when it is another."""
         path = self.lab.folder / JOURNAL
         with suppress(OSError, ValueError):

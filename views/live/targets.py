@@ -74,18 +74,18 @@ def switch_leaves(switch: Node, scene: Scene, frame: Frame) -> Leaves:
         status = "DOWN" if link.name in frame.snapshot.dead else "UP"
         way = frame.snapshot.links[link.direction(switch)]
         name = switch.interface(port)
-        told = counts.port(port)
+        port_counts = counts.port(port)
         longest = books.longest.get(link.direction(switch), 0)
-        found |= _interface(name, f"to {peer}", status, told)
-        found |= _queue(name, way.queue_bytes, longest, told)
+        found |= _interface(name, f"to {peer}", status, port_counts)
+        found |= _queue(name, way.queue_bytes, longest, port_counts)
         found |= {
             path_of("COUNTERS", owner, field): value
-            for owner, field, value in _sonic(name, way.queue_bytes, longest, told)
+            for owner, field, value in _sonic(name, way.queue_bytes, longest, port_counts)
         }
     return found | _bgp(scene.routing().get(switch.name, {}))
 
 
-def _interface(name: str, what: str, status: str, told: PortCounts) -> Leaves:
+def _interface(name: str, what: str, status: str, counts: PortCounts) -> Leaves:
     interface = keyed("interface", "name", name)
     state: Mapping[str, Value] = {
         "name": name,
@@ -94,33 +94,33 @@ def _interface(name: str, what: str, status: str, told: PortCounts) -> Leaves:
         "admin-status": "UP",
     }
     counters = {
-        "in-octets": told.received.bytes,
-        "out-octets": told.sent.bytes,
-        "in-pkts": told.received.packets,
-        "out-pkts": told.sent.packets,
-        "in-discards": sum(told.discarded_in.values()),
-        "out-discards": sum(told.discarded_out.values()),
+        "in-octets": counts.received.bytes,
+        "out-octets": counts.sent.bytes,
+        "in-pkts": counts.received.packets,
+        "out-pkts": counts.sent.packets,
+        "in-discards": sum(counts.discarded_in.values()),
+        "out-discards": sum(counts.discarded_out.values()),
         # Of a link that tries again: frames that came and were not sound.
-        "in-errors": told.tries.get("unfit", 0) + told.tries.get("spoilt", 0),
+        "in-errors": counts.tries.get("unfit", 0) + counts.tries.get("spoilt", 0),
     }
     found: Leaves = {path_of("interfaces", interface, "state", k): v for k, v in state.items()}
     for key, count in counters.items():
         found[path_of("interfaces", interface, "state", "counters", key)] = count
     pauses = path_of("interfaces", interface, "ethernet", "state", "counters")
-    found[(*pauses, ("out-mac-pause-frames", ()))] = told.xoff_sent + told.xon_sent
+    found[(*pauses, ("out-mac-pause-frames", ()))] = counts.xoff_sent + counts.xon_sent
     return found
 
 
-def _queue(name: str, now: int, longest: int, told: PortCounts) -> Leaves:
+def _queue(name: str, now: int, longest: int, counts: PortCounts) -> Leaves:
     state = path_of(
         *("qos", "interfaces", keyed("interface", "interface-id", name), "output", "queues"),
         *(keyed("queue", "name", "data"), "state"),
     )
     values: Mapping[str, Value] = {
         "name": "data",
-        "transmit-octets": told.sent.bytes,
-        "transmit-pkts": told.sent.packets,
-        "ecn-marked-pkts": told.marked,
+        "transmit-octets": counts.sent.bytes,
+        "transmit-pkts": counts.sent.packets,
+        "ecn-marked-pkts": counts.marked,
         "max-queue-len": longest,
         "queue-len": now,
     }
@@ -140,30 +140,30 @@ def _dropped(by_reason: Mapping[str, int]) -> Leaves:
     return found
 
 
-def _sonic(name: str, now: int, longest: int, told: PortCounts) -> Iterator[tuple[str, str, int]]:
+def _sonic(name: str, now: int, longest: int, counts: PortCounts) -> Iterator[tuple[str, str, int]]:
     """As SONiC has it: of a port, and of its queues by their numbers."""
     port = "SAI_PORT_STAT_"
-    yield name, f"{port}IF_IN_OCTETS", told.received.bytes
-    yield name, f"{port}IF_OUT_OCTETS", told.sent.bytes
-    yield name, f"{port}IF_IN_UCAST_PKTS", told.received.packets
-    yield name, f"{port}IF_OUT_UCAST_PKTS", told.sent.packets
-    yield name, f"{port}IF_IN_DISCARDS", sum(told.discarded_in.values())
-    yield name, f"{port}IF_OUT_DISCARDS", sum(told.discarded_out.values())
-    yield name, f"{port}ECN_MARKED_PACKETS", told.marked
+    yield name, f"{port}IF_IN_OCTETS", counts.received.bytes
+    yield name, f"{port}IF_OUT_OCTETS", counts.sent.bytes
+    yield name, f"{port}IF_IN_UCAST_PKTS", counts.received.packets
+    yield name, f"{port}IF_OUT_UCAST_PKTS", counts.sent.packets
+    yield name, f"{port}IF_IN_DISCARDS", sum(counts.discarded_in.values())
+    yield name, f"{port}IF_OUT_DISCARDS", sum(counts.discarded_out.values())
+    yield name, f"{port}ECN_MARKED_PACKETS", counts.marked
     yield name, f"{port}OUT_CURR_OCCUPANCY_BYTES", now
     yield name, f"{port}OUT_WATERMARK_BYTES", longest
-    yield name, "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", told.storms
+    yield name, "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", counts.storms
     for priority in PRIORITIES:
         pfc = f"{port}PFC_{priority}"
-        yield name, f"{pfc}_TX_PKTS", told.xoff.get(priority, 0)
-        yield name, f"{pfc}_RX_PKTS", told.xoff_heard.get(priority, 0)
-        yield name, f"{pfc}_RX_PAUSE_DURATION_US", told.paused.get(priority, 0) // 1000
-        cut = told.cut.get(priority)
+        yield name, f"{pfc}_TX_PKTS", counts.xoff.get(priority, 0)
+        yield name, f"{pfc}_RX_PKTS", counts.xoff_heard.get(priority, 0)
+        yield name, f"{pfc}_RX_PAUSE_DURATION_US", counts.paused.get(priority, 0) // 1000
+        cut = counts.cut.get(priority)
         queue = f"{name}:{priority}"
         yield queue, "SAI_QUEUE_STAT_TRIM_PACKETS", cut.packets if cut else 0
-        yield queue, "SAI_QUEUE_STAT_DROPPED_PACKETS", told.discarded_out.get(priority, 0)
+        yield queue, "SAI_QUEUE_STAT_DROPPED_PACKETS", counts.discarded_out.get(priority, 0)
         group = "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"
-        yield queue, group, told.discarded_in.get(priority, 0)
+        yield queue, group, counts.discarded_in.get(priority, 0)
 
 
 def _bgp(summary: Mapping[str, Mapping[str, object]]) -> Leaves:

@@ -52,7 +52,7 @@ def routes(tuner: Tuner, said: Said) -> list[Route]:
         try:
             return JSONResponse(tuner.offer() if key is None else tuner.lever(key))
         except LabError as error:
-            return JSONResponse({"error": told_in_a_line(error)}, 400)
+            return JSONResponse({"error": error_text(error)}, 400)
 
     async def tune(request: Request) -> Response:
         heard = await said(request, _BYTES)
@@ -75,12 +75,12 @@ def routes(tuner: Tuner, said: Said) -> list[Route]:
         try:
             return JSONResponse(trying.result())
         except LabError as error:
-            return JSONResponse({"error": told_in_a_line(error)}, 400)
+            return JSONResponse({"error": error_text(error)}, 400)
 
     return [Route("/tune", levers), Route("/tune", tune, methods=["POST"])]
 
 
-def told_in_a_line(error: LabError) -> str:
+def error_text(error: LabError) -> str:
     """What is wrong, and what to do."""
     return " ".join(filter(None, (error.message, error.cure)))
 

@@ -21,7 +21,7 @@ from lab.engines import RunOptions
 from lab.engines.sim.engine import SIMULATING
 from lab.engines.sim.parts import threads_here
 from lab.errors import LabError
-from lab.progress import Hear, Progress, Told, until
+from lab.progress import Hear, HeardStages, Progress, until
 from lab.results.cautions import cautions
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.runs.price import ASKED, cost
@@ -136,7 +136,7 @@ class Tuning:
             self._asked = mine
         with self._turn:
             self._latest = self._made(scenario, mine, None if whole else _SOON_S)
-            return self._told(self._latest)
+            return self._answer(self._latest)
 
     def price(self, settings: Settings) -> dict[str, Any]:
         """The verdict of what was tried last: another run may be what it takes."""
@@ -163,7 +163,7 @@ class Tuning:
                 made.append(_Made(asked, unkept(experiment, result, outcome), experiment, outcome))
                 return code_of(result)
 
-            stages = Told(_until(asked.end, patience_s))
+            stages = HeardStages(_until(asked.end, patience_s))
             simulate(scenario, options, stages, conclude, like=self._known)
         if not asked.is_wanted or not made:
             raise Overtaken("it was stopped")
@@ -175,7 +175,7 @@ class Tuning:
         if not made.asks_price:
             return made.run
         with self._room() as options:
-            stages = Told(until(made.asked.end, None))
+            stages = HeardStages(until(made.asked.end, None))
             found = cost(made.experiment, made.outcome, options, stages)
         if not made.asked.is_wanted:
             raise Overtaken("it was stopped")
@@ -194,10 +194,10 @@ class Tuning:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _told(self, made: _Made) -> dict[str, Any]:
+    def _answer(self, made: _Made) -> dict[str, Any]:
         run, before = made.run, self.first.result
         figures = [
-            [figure.name, figure.told(before), figure.told(run.result)]
+            [figure.name, figure.text(before), figure.text(run.result)]
             for figure in (() if made.is_part else FIGURES)
             if _differ(figure.of(before), figure.of(run.result))
         ]

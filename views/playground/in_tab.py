@@ -35,7 +35,7 @@ _STOCK = FABRIC_PROGRAM.parent
 _BUILT = Path("/home/pyodide/.cache/closlab")
 
 
-class _Told(io.StringIO):
+class _Lines(io.StringIO):
     """An output whose lines are handed on."""
 
     def __init__(self, tell: Tell) -> None:
@@ -161,7 +161,7 @@ def _made(scenario: Scenario, out: Path, p4: Path | None, tell: Tell) -> tuple[i
     """A run in a folder: how it ended, its report's name, and what that begins with."""
     options = RunOptions(out=out, engine="sim", p4=p4)
     check(options)
-    stages = Stages(Console(file=_Told(tell), width=200))
+    stages = Stages(Console(file=_Lines(tell), width=200))
     code = simulate(scenario, options, stages, keeping(options, stages))
     tell("Writing the report")
     report, verdict = write_and_tell(out)

@@ -21,7 +21,7 @@ from views.report.kept import KeptRun
 from views.report.moments import draw_events, room_for_events
 from views.report.palette import FAINT, INK, PAPER, PAUSE, QUEUE, QUEUE_FILL, TRACK
 from views.report.parts import Unfolded
-from views.report.standing import NEAR_NS, Row, Span, first_wave, led_to, merge, paused, told_spans
+from views.report.standing import NEAR_NS, Row, Span, first_wave, led_to, merge, noted_spans, paused
 from views.report.suspects import circle, waiting
 from views.report.svg import FONT, WIDTH, Drawing, Line, Scale, apart, linear, x_axis
 
@@ -112,7 +112,7 @@ def _drawn(
 ) -> Drawing:
     """The same of rows, of which so many at most are shown."""
     shown = _chosen(rows, waiting(run), most)
-    drawing = Drawing(0, _told(run, rows))
+    drawing = Drawing(0, _title(run, rows))
     y = 4.0
     first = _first(run)
     if first and zoom:
@@ -173,7 +173,7 @@ def _chosen(rows: Sequence[Row], first: Collection[str], most: int) -> list[Row]
     return [row for row in rows if row.name in kept]
 
 
-def _told(run: KeptRun, rows: Sequence[Row]) -> str:
+def _title(run: KeptRun, rows: Sequence[Row]) -> str:
     """What the picture shows, in words."""
     first = min(rows, key=lambda row: row.first_ns)
     longest = max(rows, key=lambda row: row.stood_ns)
@@ -214,15 +214,15 @@ def _zoomed(
     tops = {row.name: y + at * _ROW for at, row in enumerate(shown)}
     of_name = {row.name: row for row in shown}
     for row in shown:
-        spans = told_spans(row, end)
+        spans = noted_spans(row, end)
         _track(drawing, row, time, tops[row.name], 0.0, end, spans)
     signs = 0
     led: list[tuple[float, float, float, float, str]] = []
     for row in shown:
-        inside = [note for note in row.told if begin <= note.time_ns <= end]
+        inside = [note for note in row.notes if begin <= note.time_ns <= end]
         cause = of_name.get(row.cause)
         if cause and begin <= row.first_ns <= end:
-            before = max(start for start, _ in told_spans(cause, end) if start < row.first_ns)
+            before = max(start for start, _ in noted_spans(cause, end) if start < row.first_ns)
             start = time(max(begin, before)), tops[cause.name] + 13
             head = time(row.first_ns), tops[row.name] + 1
             tip = f"{cause.name} stood still, so {row.name} had to"

@@ -40,7 +40,7 @@ def cluster(run: KeptRun) -> Drawing | None:
     top, bottom = 4.0, 4.0 + height * len(hosts)
     end = max(piece[2] for job in found.jobs for piece in job.pieces)
     time = linear(end, _LEFT, _RIGHT)
-    drawing = Drawing(0, _told(found))
+    drawing = Drawing(0, _title(found))
     y = top
     for leaf, together in groupby(run.fabric.hosts, run.fabric.leaf_of):
         count = len(list(together))
@@ -51,7 +51,7 @@ def cluster(run: KeptRun) -> Drawing | None:
     for job in found.jobs:
         for names, start, over in job.pieces:
             rows = sorted(hosts[name] for name in names)
-            is_told = job in (*found.slowest[:1], found.longest_queued)
+            is_marked = job in (*found.slowest[:1], found.longest_queued)
             _piece(
                 drawing,
                 job,
@@ -59,7 +59,7 @@ def cluster(run: KeptRun) -> Drawing | None:
                 (start, over),
                 time,
                 height,
-                is_told=is_told,
+                is_marked=is_marked,
                 why=asked.get(job.name, ""),
             )
     _wait(drawing, found.longest_queued, hosts, time, height)
@@ -114,7 +114,7 @@ def _piece(
     time: Scale,
     height: float,
     *,
-    is_told: bool,
+    is_marked: bool,
     why: str,
 ) -> None:
     """A box for each stretch of rows that are neighbours, the job's name in the tallest."""
@@ -132,7 +132,7 @@ def _piece(
     places = [
         (x, 4.0 + each[0] * height + 0.4, width, len(each) * height - 0.8) for each in stretches
     ]
-    edge = {"stroke": INK, "stroke_width": 2} if is_told else {}
+    edge = {"stroke": INK, "stroke_width": 2} if is_marked else {}
     drawing.boxes(places, fill=colour, tip=tip, data_why=why, **edge)
     tallest = max(places, key=lambda place: place[3])
     lines = [job.name]
@@ -140,7 +140,7 @@ def _piece(
         begin, sign, number_ = job.name.rpartition("-")
         lines = [begin, sign + number_]
     fits = max(ROOM * width_of(line) for line in lines) + 6 < width
-    if is_told and not (fits and tallest[3] >= _LINE * len(lines) - 1):  # over its neighbours
+    if is_marked and not (fits and tallest[3] >= _LINE * len(lines) - 1):  # over its neighbours
         anchor = {"text_anchor": "end"} if x + ROOM * width_of(job.name) > _RIGHT else {}
         at = x + width if anchor else x + 2
         drawing.text(at, tallest[1] + tallest[3] / 2 + 4, job.name, class_="tick halo", **anchor)
@@ -172,7 +172,7 @@ def _steps(
     return [*points, (time(end), queue(before))]
 
 
-def _told(found: ClusterResult) -> str:
+def _title(found: ClusterResult) -> str:
     """What the picture shows, in words."""
     said = f"When {plural(len(found.jobs), 'job')} had which hosts"
     if found.jct_ns and found.queued_ns:

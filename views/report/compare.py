@@ -17,7 +17,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.results.result import REPORT, RESULT
 from views.report import page, plots, words
-from views.report.differences import told_apart
+from views.report.differences import distinctions
 from views.report.figures import PICTURES, Figures
 from views.report.kept import KeptRun, read_json, read_run, unreadable
 from views.report.numbers import FIGURES, Figure
@@ -69,7 +69,7 @@ class Comparison:
     @cached_property
     def differences(self) -> tuple[str, ...]:
         """The settings in which each run differs from the others of its scenario."""
-        return tuple(told_apart(self.runs))
+        return tuple(distinctions(self.runs))
 
     def legend(self) -> list[tuple[str, str, str]]:
         """What each name stands for: its scenario and what differs, and its folder."""
@@ -94,7 +94,7 @@ class Comparison:
     def rows(self) -> Iterator[tuple[str, ...]]:
         """The table: a figure a row, a run a column."""
         for figure in self.figures:
-            yield figure.name, *(figure.told(run.result) for run in self.runs)
+            yield figure.name, *(figure.text(run.result) for run in self.runs)
 
     def content(self) -> dict[str, Any]:
         """The comparison for machines."""
@@ -195,8 +195,8 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
         yield page.paragraph(said, "story")
     head = ("run", "in what it differs", "what became of it", "kept in")
     legend = zip(comparison.legend(), runs, strict=True)
-    told_of = [(name, settings, verdict(run), kept) for (name, settings, kept), run in legend]
-    yield page.table(head, told_of, "texts")
+    legend_rows = [(name, settings, verdict(run), kept) for (name, settings, kept), run in legend]
+    yield page.table(head, legend_rows, "texts")
     rows = list(comparison.rows())
     if (soonest := _soonest(runs)) is not None:
         first, *times = rows[0]
@@ -219,7 +219,7 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
     ]
     paper = LANDSCAPE if _is_wide(comparison) else PORTRAIT
     heights = [_on_paper(row, paper) for row in shown]
-    texts = (*abouts, said, *(" ".join(row) for row in told_of))
+    texts = (*abouts, said, *(" ".join(row) for row in legend_rows))
     above = _HEAD + sum(map(paper.text, texts)) + _ROW * len(rows)
     for at in order(heights, paper, above % paper.height, 1):
         row = shown[at]

@@ -21,7 +21,7 @@ _NO_SETTINGS = ("name", "about", "question")
 _BESIDE_THE_POINT = ("seed", "measures.")  # of what a scenario says of itself
 
 
-def told_apart(runs: Sequence[KeptRun]) -> list[str]:
+def distinctions(runs: Sequence[KeptRun]) -> list[str]:
     """For each run in what it differs: what ran from all others, its settings from those of its
     scenario; empty: in nothing."""
     machines = [_machine(run) for run in runs]
@@ -35,7 +35,7 @@ def told_apart(runs: Sequence[KeptRun]) -> list[str]:
     return [
         ", ".join(
             [
-                *(_told(run, key, machine[key]) for key in machine_keys if key in machine),
+                *(_provenance(run, key, machine[key]) for key in machine_keys if key in machine),
                 *(
                     setting(key, written(own[key]), differing[name])
                     for key in differing[name]
@@ -103,7 +103,7 @@ def _machine(run: KeptRun) -> dict[str, str]:
     return {key: value for key, value in found.items() if value}
 
 
-def _told(run: KeptRun, key: str, what: str) -> str:
+def _provenance(run: KeptRun, key: str, what: str) -> str:
     """One part of what ran; a program by its hash, and by its folder if it is not ours."""
     if key != "P4":
         return f"{key}={what}"

@@ -20,8 +20,8 @@ from views.report.kept import KeptRun, read_result
 from views.report.numbers import BY_KEY
 
 _OWN_NAME = re.compile(r".+-\d{8}-\d{6}(-\d+)?")  # what a run without --out calls its folder
-_TOLD = ("duration_ns", "gpu_utilisation", "drops.total", "pfc.xoff_frames", "flows.fct_ns.max")
-HEAD = ("run", "when", "what", "changed", *(BY_KEY[key].name for key in _TOLD), "to be believed")
+_SHOWN = ("duration_ns", "gpu_utilisation", "drops.total", "pfc.xoff_frames", "flows.fct_ns.max")
+HEAD = ("run", "when", "what", "changed", *(BY_KEY[key].name for key in _SHOWN), "to be believed")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Entry:
         """What it was, and its figures; one by one as HEAD has them."""
         when = datetime.fromtimestamp(self.changed_s).astimezone().strftime("%Y-%m-%d %H:%M")
         if self.run is None:
-            return (self.folder.name, when, self._other(), "", *("" for _ in _TOLD), "")
+            return (self.folder.name, when, self._other(), "", *("" for _ in _SHOWN), "")
         result = self.run.result
         made = result.provenance.get("date", "")
         with suppress(ValueError, OverflowError):  # of one that somebody changed
@@ -65,7 +65,7 @@ class Entry:
             when = began.astimezone().strftime("%Y-%m-%d %H:%M")
         engine = "simulated" if result.engine == "sim" else f"Mininet, {result.switch}"
         believed = "ended early" if result.ended else "yes" if result.fidelity.ok else "no"
-        figures = (BY_KEY[key].told(result) for key in _TOLD)
+        figures = (BY_KEY[key].text(result) for key in _SHOWN)
         what = f"{result.scenario.name}, {engine}, seed {result.seed}"
         return (self.folder.name, when, what, since_shipped(self.run), *figures, believed)
 

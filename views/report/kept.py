@@ -134,12 +134,12 @@ def once(look: Callable[[KeptRun], Found]) -> Callable[[KeptRun], Found]:
 
 def unkept(experiment: Experiment, result: Result, outcome: Outcome) -> KeptRun:
     """A run as it would be read from its folder, if it had been kept in one."""
-    is_told = experiment.scenario.measures.flows
+    has_flows = experiment.scenario.measures.flows
     return KeptRun(
         Path(),
         result,
-        flows=tuple(starmap(KeptFlow, flow_rows(experiment, outcome))) if is_told else (),
-        work=tuple(starmap(KeptWork, work_rows(experiment, outcome))) if is_told else (),
+        flows=tuple(starmap(KeptFlow, flow_rows(experiment, outcome))) if has_flows else (),
+        work=tuple(starmap(KeptWork, work_rows(experiment, outcome))) if has_flows else (),
         notes=tuple(outcome.notes),
         stocks=tuple(outcome.stocks),
         pauses=tuple(outcome.pauses),

@@ -36,7 +36,7 @@ from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of
 _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
 _MOST_ROWS = 32
 _MOST_LANES = 6
-_MOST_TOLD = 1000  # boxes that say what they are where a pointer rests
+_MOST_TIPS = 1000  # boxes that say what they are where a pointer rests
 _SLOWEST = "m0"
 _KINDS = tuple(SERIES[at] for at in (0, 1, 6, 7, 2))  # of messages, by how many there are
 _MOST_STEPS = 12
@@ -81,7 +81,7 @@ def messages(run: KeptRun, end_ns: float) -> Drawing | None:
     rows = _Rows(run, frozenset(shown))
     left = _LEFT + (_LEAVES if groups else 0)
     time = linear(end_ns, left, _RIGHT)
-    drawing = Drawing(0, _told(run, busy))
+    drawing = Drawing(0, _title(run, busy))
     top = _phases(drawing, run, rows, time)
     height = 22.0 if len(shown) <= 10 else 17.0 if len(shown) <= 16 else 14.0
     bottom = top + height * len(shown)
@@ -97,8 +97,8 @@ def messages(run: KeptRun, end_ns: float) -> Drawing | None:
         drawing.text(left - 5, middle, host, text_anchor="end", class_=weight, fill=name)
         work, sent = rows.work.get(host, []), rows.sent.get(host, [])
         upper = height - 4 if not sent else 0.4 * (height - 4) if work else 0.0
-        _lanes(drawing, work, time, y + 2, upper, rows.is_told)
-        _lanes(drawing, sent, time, y + 2 + upper, height - 4 - upper, rows.is_told)
+        _lanes(drawing, work, time, y + 2, upper, rows.has_tips)
+        _lanes(drawing, sent, time, y + 2 + upper, height - 4 - upper, rows.has_tips)
     legend = drawing.legend(bottom + _AXIS + FONT + 4, list(rows.legend()))
     if any(shape.tip.startswith(_ALONE) for shape in drawing.shapes):
         legend += FONT + 4
@@ -193,7 +193,7 @@ class _Rows:
         self._slow = {id(flow): f"m{at}" for at, flow in enumerate(slow(run))}
         kinds = Counter(f.what for f in whole).most_common(len(_KINDS))
         self._kinds = [kind for kind, _ in kinds]
-        self.is_told = len(flows) + len(works) <= _MOST_TOLD
+        self.has_tips = len(flows) + len(works) <= _MOST_TIPS
         self.sent: dict[str, list[_Box]] = {}
         self.work: dict[str, list[_Box]] = {}
         self._used: dict[str, str] = {}  # colours that are used, and what for
@@ -257,7 +257,7 @@ def _when(start: float, end: float) -> str:
     return f"from {duration(start)} to {duration(end)}"
 
 
-def _told(run: KeptRun, busy: Sequence[str]) -> str:
+def _title(run: KeptRun, busy: Sequence[str]) -> str:
     """What the picture shows, in words."""
     said = [
         f"When messages of {plural(len(busy), 'host')} began and were complete, a row a host, over "
@@ -320,7 +320,7 @@ def _phases(drawing: Drawing, run: KeptRun, rows: _Rows, time: Scale) -> float:
 
 
 def _lanes(
-    drawing: Drawing, boxes: Iterable[_Box], time: Scale, y: float, height: float, is_told: bool
+    drawing: Drawing, boxes: Iterable[_Box], time: Scale, y: float, height: float, has_tips: bool
 ) -> None:
     """Boxes that overlap, one below the other."""
     lanes: list[float] = []  # by lane: when it is free again
@@ -340,7 +340,7 @@ def _lanes(
         x, width = time(box.start), max(0.5, end - time(box.start))
         gap = 0.6 if width > 3 else 0.0  # so that one after the other is not one
         place = x, y + tall * (lane % _MOST_LANES), width - gap, max(0.5, tall - 0.5)
-        if not is_told and box.why != _SLOWEST:
+        if not has_tips and box.why != _SLOWEST:
             _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
             continue
         edge = {"stroke": INK, "stroke_width": 1.6} if box.why == _SLOWEST else {}

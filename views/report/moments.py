@@ -81,17 +81,17 @@ def _held_up(run: KeptRun, drawing: Drawing) -> dict[str, list[list[Any]]]:
     so, and elements that this is about."""
     at = {name: number for number, names in enumerate(drawing.moving) for name in names}
 
-    def told(name: str, chain: Chain) -> list[Any]:
+    def entry(name: str, chain: Chain) -> list[Any]:
         return [name, chain.said, sorted({at[each] for each in chain.links if each in at})]
 
     messages = []
     for flow in slow(run):
         times = f"{number(flow.slowdown)} \N{MULTIPLICATION SIGN}" if flow.slowdown else "missing"
-        messages.append(told(f"{flow.src} to {flow.dst}, {times}", of_message(run, flow)))
+        messages.append(entry(f"{flow.src} to {flow.dst}, {times}", of_message(run, flow)))
     return {
         "slow": messages,
-        "jobs": [told(*each) for each in jobs(run).items()],
-        "phases": [told(*each) for each in phases(run)],
+        "jobs": [entry(*each) for each in jobs(run).items()],
+        "phases": [entry(*each) for each in phases(run)],
     }
 
 

@@ -42,7 +42,7 @@ class Figure:
         """The figure; None where it does not apply."""
         return self.compute(result) if self.compute else result.figure(self.key)
 
-    def told(self, result: Result) -> str:
+    def text(self, result: Result) -> str:
         """The figure as people read it; a dash where it does not apply."""
         return self.read(self.of(result))
 

@@ -182,7 +182,7 @@ class _Cells:
 
 def _drawn(used: _Use, part: Part, found: Sequence[Sign]) -> Drawing:
     """The rows of a part, leaves first."""
-    drawing = Drawing(0, _told(used, part, found))
+    drawing = Drawing(0, _title(used, part, found))
     cells = _Cells(used)
     y = 0.0
     for kind in (NodeKind.LEAF, NodeKind.SPINE):
@@ -259,7 +259,7 @@ def _key(
     return y + 8
 
 
-def _told(used: _Use, part: Part, found: Sequence[Sign]) -> str:
+def _title(used: _Use, part: Part, found: Sequence[Sign]) -> str:
     """What the picture shows, in words."""
     ways = _directions(part, used.run.fabric)
     busiest = max(ways, key=lambda name: (used.busy[name], name))

@@ -121,7 +121,7 @@ def pauses(run: KeptRun) -> Iterator[Event]:
                 *(_PAUSES, tid, "stands still", begin, end),
                 led_by=row.cause, held_on_by=row.held_by, held_for=held,
             )  # fmt: skip
-        for note in row.told:
+        for note in row.notes:
             sign = {"ph": "i", "s": "t", "pid": _PAUSES, "tid": tid, "ts": note.time_ns / 1e3}
             yield sign | {"name": f"{note.what.upper()} class {note.priority}"}
 

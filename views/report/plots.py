@@ -140,7 +140,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
         return None
     top = 6.0 + room_for_events(run)
     bottom = top + summed(strip.height for strip in strips)
-    drawing = Drawing(bottom + _AXIS, _told_of_queues(run))
+    drawing = Drawing(bottom + _AXIS, _queues_title(run))
     x_axis(drawing, time, bottom, "time", NANOSECONDS, top=top)
     y = top
     for strip in strips:
@@ -154,7 +154,7 @@ def queues(run: KeptRun, limits: Limits) -> Drawing | None:
     return drawing
 
 
-def _told_of_queues(run: KeptRun) -> str:
+def _queues_title(run: KeptRun) -> str:
     """What the picture shows, in words."""
     longest = {use.name: use.max_queue_bytes or 0 for use in run.result.links}
     parts = [f"{name} up to {size(longest.get(name, 0))}" for name in _longest([run])]
@@ -319,7 +319,7 @@ def completion_times(runs: Sequence[tuple[str, KeptRun]]) -> Drawing | None:
     is_alone = len(runs) == 1
     top, height = 24.0, 170.0
     rows = 1 if is_alone else len(runs)
-    drawing = Drawing(top + height + _AXIS + rows * (FONT + 4) + 4, _told_of_completion(runs))
+    drawing = Drawing(top + height + _AXIS + rows * (FONT + 4) + 4, _completion_title(runs))
     scale = spread([time for each in times for time in each], _LEFT, _RIGHT)
     share = Scale(0, 1, top + height, top)
     y_axis(drawing, share, "share of messages complete", PER_CENT, left=_LEFT, right=_RIGHT)
@@ -351,7 +351,7 @@ def _within(times: Sequence[int]) -> str:
     return f"half within {half}, 99 % within {most}"
 
 
-def _told_of_completion(runs: Sequence[tuple[str, KeptRun]]) -> str:
+def _completion_title(runs: Sequence[tuple[str, KeptRun]]) -> str:
     """What the picture shows, in words."""
     parts = []
     for name, run in runs:
@@ -536,9 +536,9 @@ def telemetry(run: KeptRun, limits: Limits) -> Drawing | None:
             linear(limits.hop_bytes, middle + 14, _RIGHT),
         ),
     )
-    for label, units, told_of, scale in halves:
+    for label, units, spreads, scale in halves:
         x_axis(drawing, scale, bottom, label, units, top=4)
-        for row, seen in enumerate(told_of):
+        for row, seen in enumerate(spreads):
             if seen is not None:
                 _spread_bar(drawing, scale, 8 + row * height, seen, units)
     for row, (name, hop) in enumerate(shown):

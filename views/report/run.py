@@ -91,7 +91,7 @@ def _body(run: KeptRun, sentence: str) -> Iterator[str]:
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     if result.skipped:
         yield page.paragraph(result.skipped.told, "about")
-    yield page.tiles((figure.name, figure.told(result)) for figure in _first(result))
+    yield page.tiles((figure.name, figure.text(result)) for figure in _first(result))
     if (run.folder / CAUSES).exists():
         from views.report import why  # which few runs have asked
 
@@ -114,16 +114,16 @@ def _body(run: KeptRun, sentence: str) -> Iterator[str]:
     )
     yield page.heading(2, "All figures")
     apply = [figure for figure in FIGURES if figure.of(result) is not None]
-    yield page.halves(("figure", "value"), [(figure.name, figure.told(result)) for figure in apply])
+    yield page.halves(("figure", "value"), [(figure.name, figure.text(result)) for figure in apply])
     if result.control:
         yield page.heading(2, "Routing")
-        yield from (page.paragraph(said, "about") for said in result.control.told())
+        yield from (page.paragraph(said, "about") for said in result.control.sentences())
     if result.parts:
         yield page.heading(2, "The parts of the traffic")
         yield _parts_table(result.parts)
     yield from _segment_lists(run)
-    if told_in_rows := traces(run):
-        yield page.folded("Every message, work and pause", page.traces(told_in_rows))
+    if every_trace := traces(run):
+        yield page.folded("Every message, work and pause", page.traces(every_trace))
     is_whole = len(result.links) <= _MOST_LINKS
     yield page.folded(
         "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)

@@ -28,7 +28,7 @@ class Row:
 
     name: str
     spans: tuple[Span, ...]  # over the whole run
-    told: tuple[PauseNote, ...]  # one by one, as far as these were noted
+    notes: tuple[PauseNote, ...]  # one by one, as far as these were noted
     cause: str = ""  # the direction whose pause led to its first; none: its own queue did
     depth: int = 0  # how many pauses led to it, one by the other
     held_by: str = ""  # the direction whose standing still kept it longest from going on
@@ -42,7 +42,7 @@ class Row:
     @property
     def first_ns(self) -> float:
         """When it first had to, by the frame that told it; else by what was noted later."""
-        times = [note.time_ns for note in self.told if note.what == "xoff"]
+        times = [note.time_ns for note in self.notes if note.what == "xoff"]
         return (
             min(times) if times else min((begin for begin, _ in self.spans), default=float("inf"))
         )
@@ -70,7 +70,7 @@ def first_wave(rows: Iterable[Row]) -> list[Row]:
     found = []
     for row in rows:
         if not until or row.first_ns <= until.get(row.cause, -1):
-            first = row.spans or told_spans(row, float("inf"))
+            first = row.spans or noted_spans(row, float("inf"))
             until[row.name] = merge(first, _ONE_NS)[0][1]
             found.append(row)
     return found
@@ -106,13 +106,13 @@ def _ordered(rows: Iterable[Row], hosts: Container[str]) -> list[Row]:
 def _cause(row: Row, candidates: Iterable[Row]) -> str:
     """Of the directions from the switch that a row leads to, and that stood still when the row had
     to: the one that was told so last."""
-    if not row.told:
+    if not row.notes:
         return ""
     first_ns = row.first_ns
     earlier = [
         (begin, each.name)
         for each in candidates
-        for begin, end in told_spans(each, float("inf"))
+        for begin, end in noted_spans(each, float("inf"))
         if begin < first_ns <= end and _stood_at(each, first_ns)
     ]
     return max(earlier)[1] if earlier else ""
@@ -184,11 +184,11 @@ def merge(spans: Iterable[Span], gap: float = 0.0) -> list[Span]:
     return merged
 
 
-def told_spans(row: Row, end: float) -> list[Span]:
+def noted_spans(row: Row, end: float) -> list[Span]:
     """When it stood still, by the frames that told it to."""
     found: list[Span] = []
     since: int | None = None
-    for note in row.told:
+    for note in row.notes:
         if note.what == "xoff" and since is None:
             since = note.time_ns
         elif note.what == "xon" and since is not None:

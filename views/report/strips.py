@@ -81,7 +81,7 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
     def down(switch: Node) -> list[Link]:
         return [link for link in links[switch] if link.b == switch]
 
-    def told(of: Callable[[Node], list[Link]]) -> Callable[[Node], Cell]:
+    def cells(of: Callable[[Node], list[Link]]) -> Callable[[Node], Cell]:
         def cell(switch: Node) -> Cell:
             most = busiest(of(switch))
             tip = f"{switch}: its busiest link {percent(most)}"
@@ -96,7 +96,7 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
         if switches and (kind is NodeKind.CORE or NodeKind.CORE in tiers):
             y = _said(drawing, y, switches, "by their busiest link")
             columns = _Columns(switches, pods, shares.parts)
-            y = _row(drawing, y, columns, "", told(links.__getitem__))
+            y = _row(drawing, y, columns, "", cells(links.__getitem__))
     columns = _Columns(leaves, pods, shares.parts)
     y = _said(drawing, y, leaves, "each a column, by the busier direction of their links")
     spines = tiers.get(NodeKind.SPINE, [])
@@ -104,8 +104,8 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
     for spine in spines if is_matrix else ():
         y = _row(drawing, y, columns, f"to {spine}", _towards(spine, up, busiest, shade)) - 2
     if not is_matrix:
-        y = _row(drawing, y, columns, "links up", told(up)) - 2
-    y = _row(drawing, y + 4, columns, "to hosts", told(down))
+        y = _row(drawing, y, columns, "links up", cells(up)) - 2
+    y = _row(drawing, y + 4, columns, "to hosts", cells(down))
     paused = {leaf: _paused(shares.paused or {}, links[leaf]) for leaf in leaves}
     if shares.paused is None or any(paused.values()):
 

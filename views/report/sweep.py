@@ -117,7 +117,7 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
         yield page.paragraph(f"Here with {', '.join(sweep.fixed)}.", "about")
     is_whole = len(sweep.runs) == sweep.asked
     yield page.paragraph(_story(sweep), "story" if is_whole else "story warning")
-    if spread := _spread_told(sweep):
+    if spread := _spread_text(sweep):
         yield page.paragraph(spread, "about")
     yield page.grid(_panels(sweep), level=2, kind="two")
     yield page.heading(2, "Least and most")
@@ -209,11 +209,11 @@ def _drawn(sweep: Sweep, figure: Figure) -> Drawing | None:
     across = _axis(sweep)
     drawing = _lines(sweep, figure, *across) if across else _bars(sweep, figure)
     if drawing:
-        drawing.title = _told(sweep, figure)
+        drawing.title = _title(sweep, figure)
     return drawing
 
 
-def _told(sweep: Sweep, figure: Figure) -> str:
+def _title(sweep: Sweep, figure: Figure) -> str:
     """What the picture of a figure shows, in words."""
     found = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
     ends = (choose(found, key=_value) for choose in (min, max))
@@ -221,7 +221,7 @@ def _told(sweep: Sweep, figure: Figure) -> str:
     return f"{figure.name} by {', '.join(sweep.short_keys)}: least {least}, most {most}."
 
 
-def _spread_told(sweep: Sweep) -> str:
+def _spread_text(sweep: Sweep) -> str:
     """How several seeds are drawn."""
     if SEED not in sweep.keys or len(sweep.keys) < 2:
         return ""

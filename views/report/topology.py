@@ -60,7 +60,7 @@ def topology(run: KeptRun) -> Drawing:
     if is_large(run.fabric):
         return _as_strips(run)
     places, height, is_ring = _laid_out(run.fabric)
-    drawing = Drawing(height, _told(run))
+    drawing = Drawing(height, _title(run))
     uses = {use.name: use for use in run.result.links}
     busy = run.busy
     dead = dead_cables(run)
@@ -71,7 +71,7 @@ def topology(run: KeptRun) -> Drawing:
             continue
         lines[name] = line
         is_cut = link.name in dead and dead[link.name][1] is None
-        look = _Told(uses[name], busy[name], is_cut=is_cut, in_circle=name in in_circle)
+        look = _Look(uses[name], busy[name], is_cut=is_cut, in_circle=name in in_circle)
         _direction(drawing, run, look, line)
     arrows = [lines[name].part(0.22, 0.78) for name in sorted(in_circle)]
     for arrow in arrows:
@@ -149,7 +149,7 @@ def _edge(found: Sequence[Sign], node: Node) -> str:
     return next((colours[s.what] for s in found if s.where == node.name and s.what in colours), "")
 
 
-def _told(run: KeptRun) -> str:
+def _title(run: KeptRun) -> str:
     """What the picture shows, in words."""
     used = [use for use in run.result.links if use.utilisation]
     said = [f"The fabric: {_sizes(run.fabric)}, by how busy links were"]
@@ -198,7 +198,7 @@ def is_large(fabric: Fabric) -> bool:
 
 
 def _as_strips(run: KeptRun) -> Drawing:
-    drawing = Drawing(0, _told(run))
+    drawing = Drawing(0, _title(run))
     y = strips(drawing, Shares.of(run, run.busy), lambda busy: _class_of(busy)[1], 4)
     dead = dead_cables(run)
     for name, (since, until) in list(dead.items())[:4]:
@@ -297,7 +297,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Look:
     """What is told of a direction of a link."""
 
     use: LinkUse
@@ -306,7 +306,7 @@ class _Told:
     in_circle: bool  # of a deadlock
 
 
-def _direction(drawing: Drawing, run: KeptRun, look: _Told, line: _Line) -> None:
+def _direction(drawing: Drawing, run: KeptRun, look: _Look, line: _Line) -> None:
     """One direction of a link, and a mark where it was paused; what was cut is live no more."""
     use = look.use
     share = run.stood(use.name)

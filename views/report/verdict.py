@@ -48,8 +48,8 @@ def _not_sent(run: KeptRun) -> str:
 
 def _not_whole(run: KeptRun) -> str:
     """Where nothing better says why."""
-    is_told = not run.result.ended or run.result.stalls
-    return "" if is_told else f"The run is not whole: {run.result.ended}."
+    is_explained = not run.result.ended or run.result.stalls
+    return "" if is_explained else f"The run is not whole: {run.result.ended}."
 
 
 def _deadlock(run: KeptRun) -> str:

@@ -21,7 +21,7 @@ def sections(folder: Path) -> Iterator[str]:
     for found in read_causes(folder):
         title = f"Why did {found.what if found.src else f'the {found.what}'} take so long?"
         drawn = page.grid([Panel(title, bar(found))], 2)
-        yield page.section((drawn, page.listing(found.told())))
+        yield page.section((drawn, page.listing(found.sentences())))
 
 
 def bar(why: Why) -> Drawing:

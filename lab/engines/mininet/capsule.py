@@ -52,7 +52,7 @@ _ENDS_WITHIN_S = 40.0  # once it was told to, on a machine that is not slow
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _THREAD_DIED = signal.SIGUSR1
 _DEFECT = 70
-_TOLD_TWICE_S = 1.0  # the terminal and the process outside tell of one interrupt within
+_SAME_INTERRUPT_S = 1.0  # the terminal and the process outside tell of one interrupt within
 
 _CURE = """\
 Any one of these will do:
@@ -193,12 +193,12 @@ def _give_up() -> None:
 
 def _once() -> Callable[[int, FrameType | None], None]:
     """What interrupts, and takes an interrupt that is told twice for one."""
-    last = -_TOLD_TWICE_S
+    last = -_SAME_INTERRUPT_S
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal last
         now = time.monotonic()
-        is_new, last = now - last >= _TOLD_TWICE_S, now
+        is_new, last = now - last >= _SAME_INTERRUPT_S, now
         if is_new:
             signal.default_int_handler(number, frame)
 
@@ -285,7 +285,7 @@ class _Stopped:
 
     def __init__(self, child: int) -> None:
         self._child = child
-        self._is_so = self._was_so = self._is_told = False
+        self._is_so = self._was_so = self._is_reported = False
 
     def turn(self, *, is_so: bool) -> None:
         """It was, or goes on."""
@@ -294,11 +294,11 @@ class _Stopped:
     def look(self) -> None:
         """Tell what is new."""
         name, tell = "the first process of the run", partial(print, file=sys.stderr, flush=True)
-        if self._was_so and not self._is_told:
+        if self._was_so and not self._is_reported:
             tell(f"closlab: {waiting_for(name, self._child)}")
-        elif self._is_told and not self._is_so:
+        elif self._is_reported and not self._is_so:
             tell(f"closlab: {name} goes on")
-        self._is_told = self._was_so
+        self._is_reported = self._was_so
         self._was_so = self._is_so
 
 

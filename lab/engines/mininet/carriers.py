@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from controller.kernel import CARRIERS, Told, View, carriers_of
+from controller.kernel import CARRIERS, Events, View, carriers_of
 from topologies.ip import turn
 
 
@@ -47,7 +47,7 @@ class Carriers:
         while all(ready != self._stop for ready, _ in poll.poll()):
             self._view.tell(self._hear, self._hear)
 
-    def _hear(self, events: Iterable[Told]) -> None:
+    def _hear(self, events: Events) -> None:
         for name, is_up in carriers_of(events):
             if name in self._ends and self._is_up[name] != is_up:
                 self._is_up[name] = is_up

@@ -85,7 +85,7 @@ class ControlPlane:
         outside: Sequence[OutsideRouter] = (),
     ) -> None:
         self.fabric = fabric
-        self._outside = [Neighbour(fabric, told, place) for place, told in enumerate(outside)]
+        self._outside = [Neighbour(fabric, router, place) for place, router in enumerate(outside)]
         self._routers: list[Router] = []
         self._folder = folder
         self._drained: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class ControlPlane:
         self.begun: dict[int, int] = {}  # when what is to happen at a time did
         self.converged: Converged | None = None
         self.journal = Journal()
-        self._told = settings
+        self._control = settings
         self._rooms = {
             switch: Room(
                 switch,
@@ -143,7 +143,7 @@ class ControlPlane:
         for each in self._outside:
             pid = host_pids[each.host.name]
             each.furnish(pid)
-            kind = KINDS[each.told.speaks]
+            kind = KINDS[each.settings.speaks]
             self._routers.append(kind(each, pid, self._folder.with_name("outside")))
         self._carriers.start()
 
@@ -233,7 +233,7 @@ class ControlPlane:
         return configurations(
             self.fabric,
             switch,
-            self._told.bfd_ms,
+            self._control.bfd_ms,
             is_first=is_first,
             outside=self._outside,
             drained=self._drained_at(switch, self._drained),
@@ -364,9 +364,9 @@ class ControlPlane:
             for switch, room in self._rooms.items():
                 if names := self._drained_at(switch, links):
                     room.configure(self._configured(switch))
-                    told = drainage(self.fabric, self._outside, names, is_drained=is_drained)
+                    commands = drainage(self.fabric, self._outside, names, is_drained=is_drained)
                     self._tell(
-                        switch, "configure terminal", f"router bgp {as_number(switch)}", *told
+                        switch, "configure terminal", f"router bgp {as_number(switch)}", *commands
                     )
                     # FRR 8.4 was seen to leave what it had told before as it was.
                     self._tell(switch, *(f"clear bgp {name} soft out" for name in names))

@@ -57,7 +57,7 @@ class Emulation:
         self._dead_by_hand: frozenset[str] = frozenset()
         self._drained_by_hand: frozenset[str] = frozenset()
         self.groups: dict[str, Groups] = {}  # as switches know them
-        self._told: dict[str, SwitchPlan] = {}  # the plan that each was given last
+        self._installed: dict[str, SwitchPlan] = {}  # the plan that each was given last
         self._avoided = self.avoided  # as switches were told
         self.to_happen: tuple[Event, ...] = ()  # what had not when hosts had ended
         self.journal = Journal() if control is None else control.journal
@@ -108,7 +108,7 @@ class Emulation:
 
         moments: dict[str, int] = {}
 
-        def is_told(name: str) -> None:
+        def installed(name: str) -> None:
             moments[name] = time.monotonic_ns()
             done(name)
 
@@ -116,11 +116,11 @@ class Emulation:
             news = [
                 each
                 for each in self.switches.targets
-                if plans[each.name] != self._told.get(each.name)
+                if plans[each.name] != self._installed.get(each.name)
             ]
-            known, self._told = self._told, {}  # what half of a failure leaves is not known
-            changed = install(news, plans, is_told, answer_s=ANSWER_S * slowness())
-            self._told = known | {each.name: plans[each.name] for each in news}
+            known, self._installed = self._installed, {}  # not known if it fails half-way
+            changed = install(news, plans, installed, answer_s=ANSWER_S * slowness())
+            self._installed = known | {each.name: plans[each.name] for each in news}
             for name in [name for name, entities in changed.items() if not entities]:
                 moments.pop(name, None)
 
@@ -169,7 +169,7 @@ class Emulation:
     def restart(self, switch: Node) -> None:
         """Let a switch start again, with empty tables."""
         self.switches.restart(switch)
-        self._told.pop(switch.name, None)
+        self._installed.pop(switch.name, None)
 
     def set_up(self, link: Link, *, is_up: bool) -> None:
         """Cut a cable, or mend it."""

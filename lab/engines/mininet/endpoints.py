@@ -366,7 +366,7 @@ class _Course:
         self.lost = self._lost_by_now()
         if not self.lost:
             return None
-        what = _told_lost(self.lost)
+        what = _describe_lost(self.lost)
         if self._hurries:
             return what
         self._warn(
@@ -394,7 +394,7 @@ class _Course:
             if seen is not None:
                 (at_ns, snapshot), (before_ns, before) = seen, self._seen
                 took_ns = (at_ns - before_ns) / self._dilation
-                self._stage.tell(f"{duration(now_ns)}  {snapshot.told(before, took_ns)}")
+                self._stage.tell(f"{duration(now_ns)}  {snapshot.text(before, took_ns)}")
                 self._seen = seen
 
     def _tell_of_quiet(self) -> None:
@@ -550,7 +550,7 @@ class _Doubts:
             return Fidelity(late_p99_ns=late_ns)
         what = [f"{who} {late_ns:,} ns late" for who, late_ns in late.items() if late_ns > most_ns]
         if self.lost:
-            what.append(_told_lost(self.lost))
+            what.append(_describe_lost(self.lost))
         if self.overrun:
             what.append(f"{self.overrun:,} packets came after the pause that should have kept them")
         if self.behind_ns:
@@ -571,7 +571,7 @@ def _befallen(died: str | None, stood: Iterable[str]) -> str | None:
     return ", ".join(befallen) or None
 
 
-def _told_lost(lost: Mapping[str, int]) -> str:
+def _describe_lost(lost: Mapping[str, int]) -> str:
     where = ", ".join(sorted(lost))
     return f"{sum(lost.values()):,} frames were lost between processes ({where})"
 

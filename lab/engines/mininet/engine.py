@@ -83,11 +83,11 @@ def bring_up(
                 experiment.scenario.topology.outside,
             )
             stack.callback(control.stop)
-        is_told = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1
-        arrival_times = stack.enter_context(ArrivalTimes(fabric)) if is_told else None
+        needs_arrivals = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1
+        arrival_times = stack.enter_context(ArrivalTimes(fabric)) if needs_arrivals else None
         setting = _setting(experiment, options, stages, built, dilation)
         switches = kind(replace(setting, certificates=certificates, arrival_times=arrival_times))
-        settings = kind.told(experiment.settings, dilation)
+        settings = kind.configured(experiment.settings, dilation)
         if is_bgp:
             settings = replace(settings, punt=Punt(1e9 / PUNTS_PER_S / dilation))
         emulation = Emulation(fabric, switches, settings, control)

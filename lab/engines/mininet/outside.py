@@ -39,13 +39,13 @@ class Neighbour:
     """A router, and the leaf that it speaks with."""
 
     fabric: Fabric
-    told: OutsideRouter
+    settings: OutsideRouter
     place: int  # among all of them
 
     @cached_property
     def host(self) -> Node:
         """In whose place it is."""
-        return self.fabric.node(self.told.host)
+        return self.fabric.node(self.settings.host)
 
     @cached_property
     def leaf(self) -> Node:
@@ -75,7 +75,7 @@ class Neighbour:
 
     def has(self, version: int) -> bool:
         """Whether any of IPv4, or IPv6, is behind it."""
-        return any(prefix.version == version for prefix in self.told.networks)
+        return any(prefix.version == version for prefix in self.settings.networks)
 
     # --- its leaf's end ---------------------------------------------------------------------------
 
@@ -129,9 +129,9 @@ class Neighbour:
                 f"lladdr {self.fabric.mac(self.leaf)} {to_leaf} nud permanent"
             )
             yield f"route replace {gateway} {to_leaf}"
-            if address.version == 6 and not self.told.speaks.writes_kernel:
+            if address.version == 6 and not self.settings.speaks.writes_kernel:
                 yield f"route replace default via {gateway} {to_leaf}"
-        for prefix in self.told.networks:
+        for prefix in self.settings.networks:
             address = answers_at(prefix)
             yield f"address replace {address}/{address.max_prefixlen} dev lo"
 
@@ -152,7 +152,7 @@ def behind(neighbours: Iterable[Neighbour]) -> dict[Network, dict[Node, tuple[Ne
     """By prefix: the leaves behind which it is, and how these send there."""
     found: dict[Network, dict[Node, tuple[NextHop, ...]]] = {}
     for each in neighbours:
-        for prefix in each.told.networks:
+        for prefix in each.settings.networks:
             ways = found.setdefault(prefix, {})
             ways[each.leaf] = (*ways.get(each.leaf, ()), each.hop)
     return found

@@ -44,7 +44,7 @@ class Router:
     @property
     def name(self) -> str:
         """As it is told."""
-        return f"{self.neighbour.told.speaks.value} of {self.neighbour.host}"
+        return f"{self.neighbour.settings.speaks.value} of {self.neighbour.host}"
 
     def start(self, *, is_first: bool = False) -> None:
         """Start it, at first or again."""
@@ -121,10 +121,10 @@ class Bird(Router):
 
     def files(self) -> Iterator[tuple[str, str]]:
         """What it reads."""
-        yield "bird.conf", self._told("")
-        yield "drained.conf", self._told(f"bgp_community.add({GRACEFUL_SHUTDOWN}); ")
+        yield "bird.conf", self._config("")
+        yield "drained.conf", self._config(f"bgp_community.add({GRACEFUL_SHUTDOWN}); ")
 
-    def _told(self, marked: str) -> str:
+    def _config(self, marked: str) -> str:
         each = self.neighbour
         (address, gateway), *_ = each.cable
         lines = [
@@ -135,7 +135,7 @@ class Bird(Router):
         channels = []
         for version, (own, leafs) in zip((4, 6), each.cable, strict=False):
             family = f"ipv{version}"
-            mine = (p for p in each.told.networks if p.version == version)
+            mine = (p for p in each.settings.networks if p.version == version)
             lines += [
                 f"protocol kernel {{ {family} {{ export where source = RTS_BGP; }}; }}",
                 f"protocol static near{version} {{ {family}; "
@@ -211,11 +211,11 @@ class GoBgp(Router):
     def said_first(self) -> Iterator[list[str]]:
         """What is behind it: no file of its tells that."""
         each = self.neighbour
-        for prefix in each.told.networks:
+        for prefix in each.settings.networks:
             own, _ = each.cable[prefix.version == 6]
             family = ["-a", f"ipv{prefix.version}"]
-            told = ["nexthop", str(own), "origin", "igp"]  # as the others' is, so that all count
-            yield ["gobgp", "global", "rib", "add", str(prefix), *told, *family]
+            attributes = ["nexthop", str(own), "origin", "igp"]  # the others' origin, so all count
+            yield ["gobgp", "global", "rib", "add", str(prefix), *attributes, *family]
 
 
 class ExaBgp(Router):
@@ -231,17 +231,17 @@ class ExaBgp(Router):
 
     def files(self) -> Iterator[tuple[str, str]]:
         """What it reads."""
-        yield "exabgp.conf", self._told("")
+        yield "exabgp.conf", self._config("")
         mark = ":".join(map(str, GRACEFUL_SHUTDOWN))
-        yield "drained.conf", self._told(f" community [{mark}]")
+        yield "drained.conf", self._config(f" community [{mark}]")
 
-    def _told(self, marked: str) -> str:
+    def _config(self, marked: str) -> str:
         each = self.neighbour
         (address, gateway), *_ = each.cable
         families = ("ipv4", "ipv6")[: len(each.cable)]
         routes = (
             f"    route {prefix} next-hop {each.cable[prefix.version == 6][0]}{marked};"
-            for prefix in each.told.networks
+            for prefix in each.settings.networks
         )
         heard = (
             f"/usr/bin/sed -u -n -e w{self._at('heard')}"  # says nothing, and keeps its output open

@@ -482,7 +482,7 @@ class _Course:
             self._stage.tell(f"{done:.0%}  {self._stage.note}{left}")
         elif self._stage.is_watched:
             (before_ns, before), snapshot = self._seen, self._simulation.gist()
-            said = snapshot.told(before, now_ns - before_ns)
+            said = snapshot.text(before, now_ns - before_ns)
             self._stage.tell(f"{done:.0%}  {self._stage.note}{left}\n  {said}")
             self._seen = now_ns, snapshot
 

@@ -105,20 +105,20 @@ def exchange(lot: Lot, crowd: Crowd, ranks: int) -> Section:
 
 def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
     """Now and then a collective that switches carry out, where hosts would, or all speak to all."""
-    told = content["traffic"]
+    spec = content["traffic"]
     link = content["link"]
     fits = link["mtu"] >= CHUNK_BYTES and not link.get("cbfc") and "overlay" not in content
     fits = fits and has_one_port
     if not fits:
-        _by_hosts(told)
-    is_collective = told.get("kind") == "collective" and told["op"] != "all-to-all"
-    if not fits or not (is_collective or told.get("kind") == "all-pairs") or lot.chance(0.5):
+        _by_hosts(spec)
+    is_collective = spec.get("kind") == "collective" and spec["op"] != "all-to-all"
+    if not fits or not (is_collective or spec.get("kind") == "all-pairs") or lot.chance(0.5):
         return {}
     if not is_collective:
         op = lot.one([op for op in ALGORITHMS if IN_NETWORK in ALGORITHMS[op]])
         size = {} if op == "barrier" else {"bytes": 1000 * lot.wide(1, 200)}
-        told = {"kind": "collective", "op": op, **size, "priority": told.get("priority", LOSSLESS)}
-    kept = {key: value for key, value in told.items() if key not in ("node_size", "protocol")}
+        spec = {"kind": "collective", "op": op, **size, "priority": spec.get("priority", LOSSLESS)}
+    kept = {key: value for key, value in spec.items() if key not in ("node_size", "protocol")}
     return {
         "traffic": kept | {"algorithm": IN_NETWORK},
         "inc": {
@@ -130,9 +130,9 @@ def in_network(lot: Lot, content: Section, *, has_one_port: bool) -> Section:
     }
 
 
-def _by_hosts(told: Section) -> None:
+def _by_hosts(spec: Section) -> None:
     """Jobs' collectives that switches cannot carry out here go round."""
-    for part in told.get("parts", [told]):
+    for part in spec.get("parts", [spec]):
         algorithms = part.get("algorithms", {})
         algorithms.update({what: "ring" for what, how in algorithms.items() if how == IN_NETWORK})
 

@@ -90,7 +90,7 @@ class Switches(ABC):
         """The fabric program as these switches want it, with parts that it may have."""
 
     @classmethod
-    def told(cls, settings: Settings, dilation: int) -> Settings:
+    def configured(cls, settings: Settings, dilation: int) -> Settings:
         """What a controller needs to know of a fabric, for these switches."""
         tick_ns = 1 if cls.REAL_TICK_NS is None else cls.REAL_TICK_NS / dilation
         return replace(settings, tick_ns=tick_ns, control_queue=cls.CONTROL_QUEUE)

@@ -79,7 +79,7 @@ class Bmv2Switches(Switches):
         return program.build_for_bmv2(out, source, still, parts)
 
     @classmethod
-    def told(cls, settings: Settings, dilation: int) -> Settings:
+    def configured(cls, settings: Settings, dilation: int) -> Settings:
         """The same as others, if it can be obeyed."""
         schedule = settings.schedule
         if schedule.shares or schedule.shape or schedule.port_limit:
@@ -92,7 +92,7 @@ class Bmv2Switches(Switches):
                 "link: BMv2 cannot hold a queue until it has credits, nor send a frame again",
                 "Use --switch soft, the simulator, or link.cbfc=false and link.llr=none.",
             )
-        return super().told(settings, dilation)
+        return super().configured(settings, dilation)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
