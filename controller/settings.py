@@ -72,6 +72,11 @@ class HopTelemetry(Telemetry):
         return 0xFFFF if self.mtu is None else self.mtu
 
     @property
+    def has_ioam(self) -> bool:
+        """Whether hops write IOAM's trace, and not INT-MD."""
+        return bool(self.share) and self.format is Format.IOAM
+
+    @property
     def most_bytes(self) -> int:
         """What a packet can grow by: the headers, and every hop's words."""
         if self.format is Format.IOAM:

@@ -50,7 +50,6 @@ from params.load_balancing import Policy
 from params.marking import ClassMarking, gradient
 from params.pfc import Remedy
 from params.shares import alpha_code, chance_code
-from params.telemetry import Format
 from topologies import Fabric, Network, Node, NodeKind
 
 # In the order of drop_reason_t in p4src/types.p4.
@@ -258,6 +257,7 @@ def _as_its_like(site: SwitchSite) -> Iterator[Entity]:
     yield from marking(site)
     yield from _schedule(site)
     yield from _load(site)
+    yield from _watches(site)
     yield from _reports(site)
 
 
@@ -1019,16 +1019,25 @@ def link_number(switch: Node, port: int) -> int:
 
 def _telemetry(site: SwitchSite) -> Iterator[Entity]:
     telemetry = site.settings.telemetry
-    if telemetry.share and telemetry.format is Format.IOAM:
+    if telemetry.has_ioam:
         yield default("int_hops", "NoAction")
         yield from _ioam(site)
     else:
         yield from _int(site)
         yield default("ioam_nodes", "NoAction")
-    if telemetry.share and site.settings.groups:
-        # switches look for parts and results where UDP says so
-        yield entry("int_flows", {"meta.dst_port": (INC_PORT, 0xFFFF)}, "NoAction", 2)
-    yield from _reports(site)
+    if telemetry.report_port is None:
+        yield default("collectors", "NoAction")
+        return
+    yield default(
+        "collectors",
+        "to_collector",
+        node=node_id(site.switch),
+        src_mac=mac_bits(site.fabric.mac(site.switch)),
+        dst_mac=0xFFFFFFFFFFFF,
+        src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
+        dst_addr=int(_COLLECTOR),
+        dst_port=_COLLECTOR_PORT,
+    )
 
 
 def _int(site: SwitchSite) -> Iterator[Entity]:
@@ -1048,37 +1057,29 @@ def _int(site: SwitchSite) -> Iterator[Entity]:
                 number=link_number(site.switch, port),
                 tick=round(65536 * site.settings.tick_ns),
             )
-    if telemetry.report_port is None:
-        yield default("collectors", "NoAction")
-        return
-    yield default(
-        "collectors",
-        "to_collector",
-        node=node_id(site.switch),
-        src_mac=mac_bits(site.fabric.mac(site.switch)),
-        dst_mac=0xFFFFFFFFFFFF,
-        src_addr=(172 << 24) | (16 << 16) | node_id(site.switch) & 0xFFFFF,
-        dst_addr=int(_COLLECTOR),
-        dst_port=_COLLECTOR_PORT,
-    )
 
 
-def _reports(site: SwitchSite) -> Iterator[Entity]:
+def _watches(site: SwitchSite) -> Iterator[Entity]:
+    """Which packets hops write into, and where that ends; IOAM's names leaves (`_ioam`)."""
     telemetry = site.settings.telemetry
-    if telemetry.share:
-        for port in site.host_ports:
-            yield entry(
-                "int_flows",
-                {"standard_metadata.ingress_port": (port, _PORT_MASK)},
-                "watch",
-                1,
-                share=chance_code(telemetry.share),
-                instructions=telemetry.instructions,
-                hop_words=telemetry.hop_words,
-                hops=telemetry.hops,
-                domain=0,
-            )
-            yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
+    if not telemetry.share:
+        return
+    for port in () if telemetry.has_ioam else site.host_ports:
+        yield entry(
+            "int_flows",
+            {"standard_metadata.ingress_port": (port, _PORT_MASK)},
+            "watch",
+            1,
+            share=chance_code(telemetry.share),
+            instructions=telemetry.instructions,
+            hop_words=telemetry.hop_words,
+            hops=telemetry.hops,
+            domain=0,
+        )
+        yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
+    if site.settings.groups:  # switches look for parts and results where UDP says so
+        match: dict[str, Match] = {"meta.dst_port": (INC_PORT, 0xFFFF)}
+        yield entry("int_flows", match, "NoAction", 2)
 
 
 def _ioam(site: SwitchSite) -> Iterator[Entity]:
