@@ -1024,7 +1024,6 @@ def _telemetry(site: SwitchSite) -> Iterator[Entity]:
         yield from _ioam(site)
     else:
         yield from _int(site)
-        yield default("ioam_nodes", "NoAction")
     if telemetry.report_port is None:
         yield default("collectors", "NoAction")
         return
@@ -1062,6 +1061,8 @@ def _int(site: SwitchSite) -> Iterator[Entity]:
 def _watches(site: SwitchSite) -> Iterator[Entity]:
     """Which packets hops write into, and where that ends; IOAM's names leaves (`_ioam`)."""
     telemetry = site.settings.telemetry
+    if not telemetry.has_ioam:
+        yield default("ioam_nodes", "NoAction")
     if not telemetry.share:
         return
     for port in () if telemetry.has_ioam else site.host_ports:
