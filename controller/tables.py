@@ -329,11 +329,9 @@ def routing(
     steered = dict(_steered_prefixes(site, policies))
     for route in routes:
         if route.prefix not in steered:
-            yield _route(route, groups)
+            yield from _led(route, groups, site.settings)
             if site.far_leaves and route.prefix in site.far_leaves:
                 yield _underlay(route, groups)
-            if site.settings.has_short_addresses:
-                yield _short_route(route, groups)
     for route in sid_routes:
         yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
     for prefix, policy in steered.items():
@@ -381,6 +379,13 @@ def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
         assert isinstance(match, tuple)
         routes.append(Route(kind(match), ways, said.get("leaf", 0)))
     return tuple(routes), {ways: group for group, ways in hops.items() if isinstance(group, int)}
+
+
+def _led(route: Route, groups: Groups, settings: Settings) -> Iterator[Entity]:
+    """A route, by each of the addresses that packets have."""
+    yield _route(route, groups)
+    if settings.has_short_addresses:
+        yield _short_route(route, groups)
 
 
 def _prefix_match(prefix: Network, key: str = "") -> dict[str, Match]:
@@ -1346,7 +1351,7 @@ class Plans:
         routing = tuple(self._routing(site, groups))
         alike = self._shared(_likeness(site), partial(_as_its_like, site))
         own = (
-            *(_route(route, groups) for route in self._routes.own(switch)),
+            *self._led(self._routes.own(switch), groups),
             *_neighbours(groups),
             *_inc(site, ()),
             *_by_itself(site),
@@ -1377,5 +1382,8 @@ class Plans:
         """Routes to places."""
         for number in numbers_of(places):
             leaf, prefixes = self._routes.places[number]
-            for prefix in prefixes:
-                yield _route(Route(prefix, hops, leaf), groups)
+            yield from self._led((Route(prefix, hops, leaf) for prefix in prefixes), groups)
+
+    def _led(self, routes: Iterable[Route], groups: Groups) -> Iterator[Entity]:
+        for route in routes:
+            yield from _led(route, groups, self._settings)
