@@ -33,7 +33,7 @@ from views.slides import lecture
 _HERE = Path(__file__).parent
 # Whose reports are part of the site: a run of each takes a second or two.
 _SHOWN = ("incast", "victim-flow", "pfc-storm", "deadlock", "hash-collision", "straggler")
-_NO_COMMANDS = ("__init__", "execution", "options", "prompt")
+_NO_COMMANDS = ("__init__", "execution", "options", "prompt", "ranks")
 
 
 def command(

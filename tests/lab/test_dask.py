@@ -105,8 +105,8 @@ def test_a_worker_that_is_not_heard_of_any_more_is_waited_for_by_name(
     said, asked = io.StringIO(), Asked(TimeoutError())
     workers = dask_cluster._Workers(cast("Client", asked), "tcp://it:1", Stages(Console(file=said)))
     for spoke in range(3):
-        workers = {"tcp://dead:2": {"last_seen": 7.0}, "tcp://well:3": {"last_seen": float(spoke)}}
-        monkeypatch.setattr(asked, "sync", lambda *_, workers=workers, **__: {"workers": workers})
+        seen = {"tcp://dead:2": {"last_seen": 7.0}, "tcp://well:3": {"last_seen": float(spoke)}}
+        monkeypatch.setattr(asked, "sync", lambda *_, seen=seen, **__: {"workers": seen})
         assert workers.look() == 2
         time.sleep(0.06)
     words = "still waiting for Dask's worker at tcp://dead:2 to be heard of, 0 s by now\n"

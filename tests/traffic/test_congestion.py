@@ -12,7 +12,7 @@ from traffic import congestion
 from traffic.congestion import CONTROLS, Kind, Parameter
 from traffic.endpoint import SOURCES
 
-USERS = {"roce": 1, "uet": 2, "mrc": 4}
+USERS = {"roce": 1, "uet": 2, "mrc": 4, "sue": 8}
 HEARS = ("MARKS", "TELEMETRY", "DELAY", "CREDIT", "CSIG", "ECHOES")
 
 

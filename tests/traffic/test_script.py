@@ -43,6 +43,7 @@ GBPS = 10**9
 BESIDE = {
     "credit_classes": "credit-size=9000 credit-least=2000 credit-cell=64 credit-ask-after=1000",
     "rto_first": "rto=0",
+    "delivery": "transport=uet entropy=single",
 }
 # Rates are a scenario's products: who is told that one makes no sense is told so in C's words.
 RATES = {"link_bps", "receive_bps"}
@@ -79,7 +80,8 @@ POWERS = {sign + (1 << bit) for bit in (*range(10), 16, 20, 24, 31, 32, 61, 62, 
 VALUES = sorted(
     POWERS | {-1, 5, 12, 250, 251, 999, 1000, 1001, 9216, 9217, 9224, 10**10, 10**10 + 1}
 )
-WORDS = ["", "on", *(w for e in (endpoint.Recovery, endpoint.Entropy, TransportKind) for w in e),
+KINDS = endpoint.Recovery, endpoint.Entropy, endpoint.Delivery, TransportKind
+WORDS = ["", "on", *(w for e in KINDS for w in e),
          "pattern", "none", "data", "control", "lossless"]  # fmt: skip
 
 

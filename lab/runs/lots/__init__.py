@@ -168,7 +168,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
 
 def _scaled_up(content: Section, *, loses: bool) -> Section:
     """The same by scale-up Ethernet, now and then, where that can do it; by a chance of its own."""
-    lot = Lot(-2 - content["seed"])
+    lot = Lot(-13 - content["seed"])
     traffic = content["traffic"]
     if traffic["kind"] == "experts" and lot.chance(0.5):
         traffic = traffic | {"combine_bytes": lot.wide(64, 16384)}
