@@ -38,7 +38,8 @@ def test_whatever_happens_everything_holds(tmp_path: Path) -> None:
 
 
 MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "MRC", "scale-up", "trimming", "uSID", "planes",
-              "dual-tor", "two-fabrics", "tenants' networks", "full disk", "clock jumps"}  # fmt: skip
+              "dual-tor", "two-fabrics", "tenants' networks", "full disk",
+              "clock jumps"}  # fmt: skip
 ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart", "halt", "storm",
            "drain"}  # fmt: skip
 EVERYTHING = {"anything", "fat-tree", "rail", "dragonfly"}, {"undrain", "up"}  # seeds that are odd
