@@ -94,10 +94,10 @@ async def _serve(server: Server[Desk]) -> None:
 
 
 async def _tools(ctx: Any, params: Any) -> t.ListToolsResult:
-    return t.ListToolsResult(tools=[_told(tool) for tool in TOOLS.values()])
+    return t.ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values()])
 
 
-def _told(tool: type[Tool]) -> t.Tool:
+def _listed(tool: type[Tool]) -> t.Tool:
     schema = tool.model_json_schema()
     schema.pop("description", None)
     return t.Tool(

@@ -180,7 +180,7 @@ class ReadRun(Tool):
 
     def do(self, desk: Desk, stop: Stop) -> Answer:
         """Read it."""
-        return desk.cell.call(work.told_of, stop, folder=desk.found(self.run))
+        return desk.cell.call(work.gist_of, stop, folder=desk.found(self.run))
 
 
 class Slowest(Tool):

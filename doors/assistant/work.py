@@ -57,7 +57,7 @@ def run(
     }
 
 
-def told_of(bounds: Bounds, folder: Path) -> dict[str, Any]:
+def gist_of(bounds: Bounds, folder: Path) -> dict[str, Any]:
     """What a run that is there already comes to."""
     return _gist(read_run(folder))
 

@@ -52,8 +52,8 @@ def answering(handler: Handler) -> Handler:
         try:
             return await handler(session, params)
         except LabError as error:
-            told = " ".join(filter(None, (f"{error.message}.", error.cure)))
-            raise JsonRpcException(told, code=w.REQUEST_FAILED) from None
+            text = " ".join(filter(None, (f"{error.message}.", error.cure)))
+            raise JsonRpcException(text, code=w.REQUEST_FAILED) from None
         except (asyncio.CancelledError, JsonRpcException):
             raise
         except Exception as error:
@@ -168,7 +168,7 @@ async def complete(session: Session, params: lsp.CompletionParams) -> lsp.Comple
             for part in completions(each, path, lines, line, column):
                 found.setdefault(part.name, part)
     items = [
-        lsp.CompletionItem(p.name, kind=_ITEMS.get(p.kind, _K.Text), detail=p.told or p.kind)
+        lsp.CompletionItem(p.name, kind=_ITEMS.get(p.kind, _K.Text), detail=p.detail or p.kind)
         for p in found.values()
     ]
     return lsp.CompletionList(is_incomplete=False, items=items)

@@ -39,10 +39,10 @@ def hover(program: Program, at: int) -> str | None:
         word = program.tokens.texts[at]
         text = _BUILT_IN.get(word)
         return f"`{word}`: {text}" if text else None
-    return told_of(program, declaration)
+    return hover_text(program, declaration)
 
 
-def told_of(program: Program, declaration: int) -> str:
+def hover_text(program: Program, declaration: int) -> str:
     """Of what is declared there."""
     word, what = program.tokens.texts[declaration], program.declared[declaration]
     lines = ["```p4", reads(word, what), "```"]

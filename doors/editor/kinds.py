@@ -24,7 +24,7 @@ class Part:
 
     name: str
     kind: str
-    told: str = ""
+    detail: str = ""
     type: t.Type | None = None
 
 

@@ -18,7 +18,7 @@ from compiler import bmv2
 from compiler import core as c
 from compiler import syntax as s
 from compiler.check.names import Names
-from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, TooManyErrorsError
+from compiler.diagnostics import CompileError, Diagnostics, TooManyErrorsError
 from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
 from compiler.lower import lower
 from compiler.parser.types import Types
@@ -96,7 +96,7 @@ class Program:
     tokens: Tokens
     syntax: s.Program
     names: Names
-    told: Diagnostics
+    diagnostics: Diagnostics
     core: c.Program | None  # if nothing was wrong as far as types
     macros: dict[str, str] = field(default_factory=dict)  # and how their definitions read
     expanded: frozenset[str] = frozenset()  # of these, those that are used
@@ -109,15 +109,10 @@ class Program:
         """Whether the compiler finds no error as far as types."""
         return self.core is not None
 
-    @property
-    def diagnostics(self) -> list[Diagnostic]:
-        """What the passes so far have told."""
-        return self.told.found
-
-    def again(self, text: Text, told: Diagnostics, **how: Any) -> Program:
+    def again(self, text: Text, diagnostics: Diagnostics, **how: Any) -> Program:
         """The same of another text with the same words at the same places, of which nothing is
         told: it keeps what answers look things up by."""
-        found = replace(self, text=text, told=told, json={}, **how)
+        found = replace(self, text=text, diagnostics=diagnostics, json={}, **how)
         vars(found).update((name, made) for name, made in vars(self).items() if name in _OF_WORDS)
         return found
 
@@ -127,9 +122,9 @@ class Program:
             return
         with deep():
             try:
-                made, _ = lower(self.core, self.told)
-                self.told.check()
-                self.json = bmv2.write(made, self.core, self.text, str(self.root), self.told)
+                made, _ = lower(self.core, self.diagnostics)
+                self.diagnostics.check()
+                self.json = bmv2.write(made, self.core, self.text, str(self.root), self.diagnostics)
             except (CompileError, TooManyErrorsError, RecursionError):
                 return  # it is told, or it is deeper than anybody writes
 

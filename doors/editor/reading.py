@@ -98,7 +98,7 @@ class Reading:
         self, read: Callable[[Path], str], go_on: Callable[[], None] = lambda: None
     ) -> Program:
         """What the passes as far as types make of it; `go_on` may raise in between."""
-        told = Diagnostics(most_errors=MOST_ERRORS)
+        diagnostics = Diagnostics(most_errors=MOST_ERRORS)
         contents: dict[str, str] = {}
 
         def remembered(path: Path) -> str:
@@ -109,35 +109,35 @@ class Reading:
 
         included = self._included if self.is_kept else None
         preprocessor = Preprocessor(
-            told, self.settings.include_dirs, read=remembered, kept=included
+            diagnostics, self.settings.include_dirs, read=remembered, kept=included
         )
         for definition in self.settings.defines:
             preprocessor.define(definition)
         with deep():
             try:
-                text = told.text = laid_out(preprocessor.run(self.root))
+                text = diagnostics.text = laid_out(preprocessor.run(self.root))
                 go_on()
-                tokens = self._tokenized(text, told)
+                tokens = self._tokenized(text, diagnostics)
                 macros, expanded = _macros(preprocessor), frozenset(preprocessor.expanded)
-                if self._last is not None and not told.found and tokens == self._last.tokens:
+                if self._last is not None and not diagnostics.found and tokens == self._last.tokens:
                     return self._last.again(
-                        text, told, macros=macros, expanded=expanded, contents=contents
+                        text, diagnostics, macros=macros, expanded=expanded, contents=contents
                     )
                 go_on()
-                syntax = self._parsed(tokens, told, go_on)
+                syntax = self._parsed(tokens, diagnostics, go_on)
             except TooManyErrorsError:
                 self._stops.clear()
-                text = told.text or Text("\n", [Line(str(self.root), 1, "")])
-                tokens, syntax = tokenize("", told), s.Program(())
-            told, names, core = self._checked(syntax, told, go_on)
+                text = diagnostics.text or Text("\n", [Line(str(self.root), 1, "")])
+                tokens, syntax = tokenize("", diagnostics), s.Program(())
+            diagnostics, names, core = self._checked(syntax, diagnostics, go_on)
         found = Program(
-            self.root, self.settings, text, tokens, syntax, names, told, core,
+            self.root, self.settings, text, tokens, syntax, names, diagnostics, core,
             _macros(preprocessor), frozenset(preprocessor.expanded), contents,
         )  # fmt: skip
-        self._last = found if self.is_kept and core is not None and not told.found else None
+        self._last = found if self.is_kept and core is not None and not diagnostics.found else None
         return found
 
-    def _tokenized(self, text: Text, told: Diagnostics) -> Tokens:
+    def _tokenized(self, text: Text, diagnostics: Diagnostics) -> Tokens:
         """The words of a text, of which those before its first change are known."""
         same, before = _same(self._text, text), self._tokens
         is_clean = self._last is not None and self._last.tokens == before
@@ -146,35 +146,39 @@ class Reading:
         self._stops = [*takewhile(lambda s: before.starts[s.at + _AHEAD] < same, self._stops)]
         ends_alike = Before(before, *_alike(self._text.text, text.text)) if before.kinds else None
         last = self._stops[-1] if self._stops else None
-        tokens = tokenize(text.text, told, before.up_to(last.at) if last else None, ends_alike)
-        if told.found and last is not None:  # what is told of words before it is not known
+        tokens = tokenize(
+            text.text, diagnostics, before.up_to(last.at) if last else None, ends_alike
+        )
+        if diagnostics.found and last is not None:  # what is told of words before it is not known
             self._stops.clear()
         self._text, self._tokens = text, tokens
         return tokens
 
-    def _parsed(self, tokens: Tokens, told: Diagnostics, go_on: Callable[[], None]) -> s.Program:
+    def _parsed(
+        self, tokens: Tokens, diagnostics: Diagnostics, go_on: Callable[[], None]
+    ) -> s.Program:
         """The declarations, of which those before the last stop are known, and others may be."""
         last = self._stops[-1] if self._stops else _Stop(0, 0, {})
         found = self._declarations = self._declarations[: last.count]
-        parser = Parser(tokens, told, last.at, dict(last.names))
+        parser = Parser(tokens, diagnostics, last.at, dict(last.names))
         behind = self._whole.behind(self._text)
         try:
             for declaration in parser.declarations():
                 found.append(declaration)
                 then = behind.get(tokens.starts[parser.at])
                 if then is not None and _means_the_same(parser, then, tokens):
-                    self._take_over(then, parser, has_stops=not told.found)
+                    self._take_over(then, parser, has_stops=not diagnostics.found)
                     break
                 is_far = parser.at >= last.at + self.apart
                 is_end = tokens.kinds[parser.at + _AHEAD] == "end"
-                if self.is_kept and is_far and not is_end and not told.found:
+                if self.is_kept and is_far and not is_end and not diagnostics.found:
                     last = _Stop(parser.at, len(found), dict(parser.names))
                     self._stops.append(last)
                 go_on()
         except (SyntaxMistakeError, TooDeepError):
             self._stops.clear()
             return s.Program(())
-        if self.is_kept and not told.found:
+        if self.is_kept and not diagnostics.found:
             self._whole = _Whole(self._text, tokens.starts, [*self._stops], found)
         return s.Program(tuple(found))
 
@@ -190,11 +194,11 @@ class Reading:
         self._declarations += self._whole.declarations[first.count :]
 
     def _checked(
-        self, syntax: s.Program, told: Diagnostics, go_on: Callable[[], None]
+        self, syntax: s.Program, diagnostics: Diagnostics, go_on: Callable[[], None]
     ) -> tuple[Diagnostics, Names, c.Program | None]:
         """What is told, what names mean, and the typed tree of a program without errors."""
-        checker, begin = self._checker_at(told)
-        is_whole = not told.found
+        checker, begin = self._checker_at(diagnostics)
+        is_whole = not diagnostics.found
         marks = {stop.count: stop for stop in self._stops if stop.mark is None}
         core = None
         try:
@@ -217,10 +221,10 @@ class Reading:
         names, heard = checker.context.meanings, checker.context.diagnostics
         assert names is not None
         if not is_whole:
-            return told, names, None
+            return diagnostics, names, None
         return heard, names, None if heard.error_count else core
 
-    def _checker_at(self, told: Diagnostics) -> tuple[Checker, int]:
+    def _checker_at(self, diagnostics: Diagnostics) -> tuple[Checker, int]:
         """A check that has come as far as is known, and the number of declarations before that."""
         marked = [stop for stop in self._stops if stop.mark is not None]
         if self._checker is None or not marked:
@@ -230,7 +234,7 @@ class Reading:
             last = marked[-1]
             assert last.mark is not None
             last.mark.restore(self._checker.context)
-        self._checker.context.diagnostics.text = told.text
+        self._checker.context.diagnostics.text = diagnostics.text
         return self._checker, marked[-1].count if marked else 0
 
 

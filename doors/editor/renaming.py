@@ -171,7 +171,7 @@ def _asked(first: str) -> list[str]:
 
 def _refuse_broken(program: Program) -> None:
     """Where names mean nothing, nobody knows which are this one."""
-    for diagnostic in program.diagnostics:
+    for diagnostic in program.diagnostics.found:
         if diagnostic.severity == "error":
             raise RefusedError(
                 f"{program.root.name} has errors, the first of which is: {_said(diagnostic)}",
@@ -260,7 +260,7 @@ def _try(
         after = read_program(program.root, program.settings, changed)
         if after.is_sound and after.meanings() == program.meanings():
             continue
-        for diagnostic in after.diagnostics:
+        for diagnostic in after.diagnostics.found:
             if diagnostic.severity == "error":
                 raise RefusedError(
                     f"'{word}' cannot become '{new}': {_said(diagnostic)}", "Choose another name."

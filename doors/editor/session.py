@@ -61,7 +61,7 @@ class Session(LanguageServer):
         super().__init__("closlab", version("closlab"))
         self.desk = Desk(settings)
         self._task: asyncio.Task[None] | None = None
-        self._told: set[str] = set()
+        self._published: set[str] = set()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Requests are answered, and of the rest nobody wants windows."""
@@ -188,29 +188,29 @@ class Session(LanguageServer):
     def _publish(self, programs: Iterable[Program]) -> None:
         found: dict[str, dict[tuple[Any, ...], lsp.Diagnostic]] = {p: {} for p in self.desk.open}
         for program in programs:
-            for told in program.diagnostics:
-                where = real(told.position.file) if told.position else real(str(program.root))
-                key = (told.position, told.code, told.message)
-                found.setdefault(where, {})[key] = self._told_of(told, where)
-        for path in self._told - {*found}:
+            for each in program.diagnostics.found:
+                where = real(each.position.file) if each.position else real(str(program.root))
+                key = (each.position, each.code, each.message)
+                found.setdefault(where, {})[key] = self._lsp_diagnostic(each, where)
+        for path in self._published - {*found}:
             found[path] = {}
         for path, own in found.items():
-            if own or path in self._told or path in self.desk.open:
+            if own or path in self._published or path in self.desk.open:
                 self.text_document_publish_diagnostics(
                     lsp.PublishDiagnosticsParams(self.uri(path), [*own.values()])
                 )
-        self._told = {path for path, own in found.items() if own}
+        self._published = {path for path, own in found.items() if own}
 
-    def _told_of(self, told: Diagnostic, file: str) -> lsp.Diagnostic:
-        at = told.position
+    def _lsp_diagnostic(self, diagnostic: Diagnostic, file: str) -> lsp.Diagnostic:
+        at = diagnostic.position
         place = Place(file, at.line - 1, at.column - 1, max(1, at.length)) if at else None
         return lsp.Diagnostic(
             range=self.range(place or Place(file, 0, 0, 1)),
-            message=told.message + (f"\n{told.cure}" if told.cure else ""),
+            message=diagnostic.message + (f"\n{diagnostic.cure}" if diagnostic.cure else ""),
             severity=lsp.DiagnosticSeverity.Error
-            if told.severity == "error"
+            if diagnostic.severity == "error"
             else lsp.DiagnosticSeverity.Warning,
-            code=told.code,
+            code=diagnostic.code,
             source="closlab p4c",
-            tags=[lsp.DiagnosticTag.Unnecessary] if told.code in _UNNEEDED else None,
+            tags=[lsp.DiagnosticTag.Unnecessary] if diagnostic.code in _UNNEEDED else None,
         )

@@ -45,7 +45,7 @@ class Desk:
         self._flows: dict[str, tuple[int, Plan]] = {}
         self._capturing: set[str] = set()  # names of ports
         self._run = 0
-        self._told_late: set[str] = set()  # locations
+        self._reported_late: set[str] = set()  # locations
         self._asked = time.monotonic()
         self._is_closed = False
 
@@ -63,7 +63,7 @@ class Desk:
             self._config = otg.Config()
             self._config.CopyFrom(config)
             self._flows = {plan.name: (number, plan) for number, plan in enumerate(plans)}
-            self._capturing, self._told_late = set(), set()
+            self._capturing, self._reported_late = set(), set()
             for name, place in at.items():
                 port = self._ports[place.location]
                 port.tell(["still", "clear", obeys.get(name, OBEYS_NONE)])
@@ -284,11 +284,11 @@ class Desk:
         """Of ports that have sent frames late, by how much: each is told of once."""
         with self._lock:
             lines = []
-            for location in self._ports.keys() - self._told_late:
+            for location in self._ports.keys() - self._reported_late:
                 place, counts = self._ports[location].place, self._ports[location].counts()
                 crossing = place.delay_ns + place.most_frame * 8e9 / place.bps
                 if counts["late_ns"] > crossing:
-                    self._told_late.add(location)
+                    self._reported_late.add(location)
                     lines.append(f"the port {location} sends {counts['late_ns']:,.0f} ns late")
             return lines
 

@@ -30,7 +30,7 @@ class Sizes:
     least: int
     most: int
     mean: float
-    told: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def planned(flow: otg.Flow, places: Mapping[str, Place]) -> Plan:
         *(f"mend {{id}} {each}" for each in packet.lengths),
         *([f"mend {{id}} mark 0 0 0 0 0 {packet.trailer}"] if mark else []),
         *(f"mend {{id}} {each}" for each in reversed(packet.sums)),
-        f"sizes {{id}} {sizes.told}",
+        f"sizes {{id}} {sizes.text}",
         pace_of(flow, place, where),
         _end(flow.duration, place, where),
     ]
@@ -74,7 +74,7 @@ def repaced(flow: otg.Flow, mark: int, place: Place) -> list[str]:
     where = f"flow {flow.name}"
     packet, sizes = laid_out(flow.packet, place.ends, where), sizes_of(flow.size, place, where)
     _refuse_short(packet, sizes, mark, where)
-    return [f"sizes {{id}} {sizes.told}", pace_of(flow, place, where)]
+    return [f"sizes {{id}} {sizes.text}", pace_of(flow, place, where)]
 
 
 def _ends(flow: otg.Flow, places: Mapping[str, Place], where: str) -> tuple[str, tuple[str, ...]]:
@@ -125,18 +125,18 @@ def sizes_of(size: otg.FlowSize, place: Place, where: str) -> Sizes:
     match kind := chosen(size):
         case "fixed":
             fixed = value(size, "fixed")
-            found = Sizes(fixed, fixed, fixed, _told(kind, fixed, fixed))
+            found = Sizes(fixed, fixed, fixed, _text(kind, fixed, fixed))
         case "increment":
             first, last, step = (value(size.increment, name) for name in ("start", "end", "step"))
             if not step or first > last:
                 raise wrong(f"{where}.size.increment: it does not lead from start to end")
             last -= (last - first) % step
-            found = Sizes(first, last, (first + last) / 2, _told("steps", first, last, step))
+            found = Sizes(first, last, (first + last) / 2, _text("steps", first, last, step))
         case "random":
             first, last = value(size.random, "min"), value(size.random, "max")
             if first > last:
                 raise wrong(f"{where}.size.random: min is more than max")
-            found = Sizes(first, last, (first + last) / 2, _told(kind, first, last))
+            found = Sizes(first, last, (first + last) / 2, _text(kind, first, last))
         case _:
             found = _weighted(size.weight_pairs, where)
     most = place.most_frame + FCS
@@ -145,7 +145,7 @@ def sizes_of(size: otg.FlowSize, place: Place, where: str) -> Sizes:
     return found
 
 
-def _told(kind: str, first: int, last: int, step: int = 1) -> str:
+def _text(kind: str, first: int, last: int, step: int = 1) -> str:
     return f"{kind} {max(0, first - FCS)} {max(0, last - FCS)} {step}"
 
 

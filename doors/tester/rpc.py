@@ -101,7 +101,7 @@ def _answer(context: grpc.ServicerContext, do: Callable[[], _T]) -> _T:
         traceback.print_exc()
         refused = Refused(500, f"a defect of closlab: {type(error).__name__}", kind="internal")
     code = _CODES.get(refused.code, grpc.StatusCode.INTERNAL)
-    context.abort(code, json.dumps(refused.told()))
+    context.abort(code, json.dumps(refused.as_json()))
     raise AssertionError
 
 

@@ -23,7 +23,7 @@ from doors.tester.supported import is_supported
 
 MOST_BYTES = 16 << 20  # of a request
 _MOST_DEPTH = 64
-_MOST_TOLD = 20
+_MOST_LISTED = 20
 _SHOWN = 60  # characters of a value that is wrong
 MAC = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F: ]+")
@@ -40,7 +40,7 @@ class Refused(Exception):  # noqa: N818  (what the protocol calls Error)
         self.kind = kind
         self.errors = errors
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As the model has it."""
         return {"code": self.code, "kind": self.kind, "errors": list(self.errors)}
 
@@ -75,7 +75,7 @@ def read(kind: type[_M], body: bytes) -> _M:
     return found
 
 
-def told(message: Message) -> dict[str, Any]:
+def as_json(message: Message) -> dict[str, Any]:
     """A message as JSON has it; clients ask how many warnings there are, even if there are none."""
     return json_format.MessageToDict(
         message,
@@ -91,9 +91,9 @@ def check(message: Message) -> None:
     for is_wrong, text in _problems(message, ""):
         (problems if is_wrong else unknown).append(text)
     if problems:
-        raise wrong(*problems[:_MOST_TOLD])
+        raise wrong(*problems[:_MOST_LISTED])
     if unknown:
-        raise missing(*(f"{text} is not there in closlab" for text in unknown[:_MOST_TOLD]))
+        raise missing(*(f"{text} is not there in closlab" for text in unknown[:_MOST_LISTED]))
 
 
 def chosen(message: Message) -> str:

@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from doors.tester.desk import Desk
-from doors.tester.said import MOST_BYTES, Refused, missing, read, told
+from doors.tester.said import MOST_BYTES, Refused, as_json, missing, read
 
 _Do = Callable[[Any], Message | bytes]
 _AT_ONCE = 16
@@ -42,7 +42,7 @@ def application(desk: Desk) -> Starlette:
                 outcome = do(read(kind, body) if kind else None)
                 if isinstance(outcome, bytes):
                     return Response(outcome, media_type="application/octet-stream")
-                return JSONResponse(told(outcome))
+                return JSONResponse(as_json(outcome))
 
             try:
                 return await anyio.to_thread.run_sync(carried_out, limiter=limiter)
@@ -97,7 +97,7 @@ async def _body(request: Request) -> bytes:
 
 def _error(error: Refused) -> JSONResponse:
     close = {"connection": "close"} if error.code in (403, 413) else None
-    return JSONResponse(error.told(), status_code=error.code, headers=close)
+    return JSONResponse(error.as_json(), status_code=error.code, headers=close)
 
 
 def _no_route(request: Request, error: Exception) -> Response:

@@ -60,7 +60,7 @@ class Found:
     refused: Counter[str] = dataclasses.field(default_factory=Counter)
     wrong: list[str] = dataclasses.field(default_factory=list)
 
-    def told(self) -> str:
+    def text(self) -> str:
         """In a line or two."""
         refused = ", ".join(f"{many} {why}" for why, many in self.refused.most_common())
         return (
@@ -84,9 +84,9 @@ def _bare(value: Any) -> Any:
 
 def _declares(root: Path, name: str) -> set[tuple[str, int, int]]:
     """Where a name is declared, by a walk over the tree."""
-    told = Diagnostics()
-    text = Preprocessor(told).run(root)
-    tree = parse(tokenize(text.text, told), told)
+    diagnostics = Diagnostics()
+    text = Preprocessor(diagnostics).run(root)
+    tree = parse(tokenize(text.text, diagnostics), diagnostics)
     found: set[tuple[str, int, int]] = set()
 
     def note(word: str, span: Span) -> None:
@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     found = sweep(given.count, given.seed, print)
-    print(found.told())
+    print(found.text())
     sys.exit(bool(found.wrong))
 
 

@@ -67,26 +67,26 @@ class Edited:
 def anew(edited: Edited, laid: Callable[[Text], Text] = laid_out) -> Program:
     """What the compiler's passes make of a program, from its beginning; its text may be as it is
     written, which an editor's is not."""
-    told, names, core = Diagnostics(most_errors=MOST_ERRORS), Names(), None
+    diagnostics, names, core = Diagnostics(most_errors=MOST_ERRORS), Names(), None
     contents: dict[str, str] = {}
 
     def read(path: Path) -> str:
         contents[real(str(path))] = text = edited.read(path)
         return text
 
-    preprocessor = Preprocessor(told, read=read)
+    preprocessor = Preprocessor(diagnostics, read=read)
     with deep():
         try:
-            text = told.text = laid(preprocessor.run(edited.root))
-            tokens = tokenize(text.text, told)
-            syntax = parse(tokens, told)
+            text = diagnostics.text = laid(preprocessor.run(edited.root))
+            tokens = tokenize(text.text, diagnostics)
+            syntax = parse(tokens, diagnostics)
         except TooManyErrorsError:
-            text = told.text or Text("\n", [Line(str(edited.root), 1, "")])
-            tokens, syntax = tokenize("", told), s.Program(())
-        is_whole, heard = not told.error_count, told
+            text = diagnostics.text or Text("\n", [Line(str(edited.root), 1, "")])
+            tokens, syntax = tokenize("", diagnostics), s.Program(())
+        is_whole, heard = not diagnostics.error_count, diagnostics
         if not is_whole:
             heard = Diagnostics(most_errors=MOST_ERRORS)
-            heard.text = told.text
+            heard.text = diagnostics.text
         try:
             core = check(syntax, heard, names)
         except (TooManyErrorsError, CompileError, RecursionError):
@@ -94,13 +94,13 @@ def anew(edited: Edited, laid: Callable[[Text], Text] = laid_out) -> Program:
         except Exception:
             if is_whole:
                 raise
-    core = core if is_whole and not told.error_count else None
+    core = core if is_whole and not diagnostics.error_count else None
     macros = {
         name: f"({', '.join(m.params)}) {m.body}" if m.params is not None else f" {m.body}"
         for name, m in preprocessor.macros.items()
     }
     return Program(
-        edited.root, Settings(), text, tokens, syntax, names, told, core, macros,
+        edited.root, Settings(), text, tokens, syntax, names, diagnostics, core, macros,
         frozenset(preprocessor.expanded), contents,
     )  # fmt: skip
 
@@ -115,7 +115,7 @@ def shown(program: Program) -> dict[str, object]:
         "tree": program.syntax,
         "uses": names.uses,
         "declared": {at: _reads(program, at, what) for at, what in names.declared.items()},
-        "told": program.diagnostics,
+        "told": program.diagnostics.found,
         "macros": (program.macros, program.expanded),
         "files": program.contents,
         "types": program.core and dump(Compiled(core=program.core), "types"),
@@ -132,7 +132,7 @@ def placed(program: Program) -> dict[str, object]:
     named = [
         (at[use], at[declared]) for use, declared in uses.items() if use in at and declared in at
     ]
-    return {"named": named, "told plainly": program.diagnostics, "json plainly": program.json}
+    return {"named": named, "told plainly": program.diagnostics.found, "json plainly": program.json}
 
 
 def _reads(program: Program, at: int, what: object) -> str:
@@ -196,7 +196,7 @@ def one(root: Path, drawn: random.Random, count: int) -> list[str]:
         if found.is_sound and drawn.random() < 0.2:
             for program, own in zip((found, wanted), both, strict=True):
                 program.finish()
-                own["told at last"] = program.diagnostics
+                own["told at last"] = program.diagnostics.found
                 own["json"] = program.json
         if drawn.random() < 0.3:
             plain = anew(edited, lambda text: text)
