@@ -102,7 +102,7 @@ def owners_of(fabric: Fabric, ranks: int) -> list[int]:
     return found
 
 
-def told(title: str, notes: Notes, workers: int, took: Iterable[float], barrier_ns: int) -> str:
+def line_of(title: str, notes: Notes, workers: int, took: Iterable[float], barrier_ns: int) -> str:
     """A line: idle for imbalance, and efficiency with what it takes to meet."""
     alone = sum(count * notes.event_ns + _PART_NS for turn in notes.turns for _, count in turn)
     spans = sum(took)
@@ -129,10 +129,10 @@ def main(argv: Sequence[str]) -> int:
     )
     for workers in given.workers:
         spans = (by_threads(t, workers, notes.parts, notes.event_ns) for t in notes.turns)
-        print(told("threads", notes, workers, spans, given.barrier_ns))
+        print(line_of("threads", notes, workers, spans, given.barrier_ns))
         owners = owners_of(work.fabric, workers)
         spans = (by_ranks(t, owners, workers, notes.event_ns) for t in notes.turns)
-        print(told("ranks  ", notes, workers, spans, given.barrier_ns), flush=True)
+        print(line_of("ranks  ", notes, workers, spans, given.barrier_ns), flush=True)
     return 0
 
 

@@ -136,13 +136,13 @@ def opened(path: Path | str, most: int) -> BinaryIO:
             raise FileError(f"{shown(path)} is no file {what}".rstrip())
         if about.st_size > most:
             raise _too_long(path, most)
-        return io.BufferedReader(_Told(number, path))
+        return io.BufferedReader(_OpenFile(number, path))
     except FileError:
         os.close(number)
         raise
 
 
-class _Told(io.FileIO):
+class _OpenFile(io.FileIO):
     """A file that is open; what a failing disk does not give is told like the rest."""
 
     def __init__(self, number: int, path: Path | str) -> None:

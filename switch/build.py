@@ -292,7 +292,7 @@ def program_library(source: str, *, trace: bool = False, quickly: bool = False) 
     if not trace and (there := _came(partial(_linked_for, source))):
         return there
     aim = made_for()
-    extra = _told(aim, trace=trace, quickly=quickly)
+    extra = _options(aim, trace=trace, quickly=quickly)
     name = _program_name(source, aim, extra)
     if there := kept_at(_linked(name, _runtime_name())):
         return there
@@ -329,10 +329,10 @@ def is_built(source: str) -> bool:
     if _came(partial(_linked_for, source)):
         return True
     aim = made_for()
-    return is_kept(_linked(_program_name(source, aim, _told(aim)), _runtime_name()))
+    return is_kept(_linked(_program_name(source, aim, _options(aim)), _runtime_name()))
 
 
-def _told(aim: Target | None, *, trace: bool = False, quickly: bool = False) -> list[str]:
+def _options(aim: Target | None, *, trace: bool = False, quickly: bool = False) -> list[str]:
     """What the compiler is told of a program besides all flags."""
     if aim:
         return ["-DSW_TRACING"] * trace
@@ -340,7 +340,7 @@ def _told(aim: Target | None, *, trace: bool = False, quickly: bool = False) -> 
 
 
 def _linked_for(source: str, aim: Target) -> str:
-    return _linked(_program_name(source, aim, _told(aim)), _runtime_for(aim))
+    return _linked(_program_name(source, aim, _options(aim)), _runtime_for(aim))
 
 
 def _program_name(source: str, aim: Target | None, options: Sequence[str]) -> str:

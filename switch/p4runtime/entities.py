@@ -46,7 +46,7 @@ class Prepared(NamedTuple):
     record: Record
 
 
-class Told(NamedTuple):
+class PackedWrites(NamedTuple):
     """Much that a device is told at once, in the words of every device that runs its pipeline."""
 
     packed: bytes
@@ -69,7 +69,7 @@ class Entities:
     def __init__(self, pipeline: Pipeline, plane: Plane) -> None:
         self.pipeline = pipeline
         self._plane = plane
-        self._told: list[Callable[[], Known]] = []
+        self._pending: list[Callable[[], Known]] = []
         self.profiles = Profiles(pipeline)
         self.tables = Tables(pipeline, plane, self.profiles)
         self.replication = Replication(pipeline.ports)
@@ -214,23 +214,25 @@ class Entities:
         finally:
             batch.undo()
 
-    def tell(self, told: Iterable[Told], known: Callable[[], Known]) -> RequestError | None:
+    def tell(
+        self, writes: Iterable[PackedWrites], known: Callable[[], Known]
+    ) -> RequestError | None:
         """Write what no entity here is in the way of; return what was refused first.
 
         What it is to clients is asked for when one of them wants to see or to change anything.
         """
-        parts = tuple(told)
+        parts = tuple(writes)
         refused = self._plane.write_many(
             b"".join(part.packed for part in parts),
             sum(part.ops for part in parts),
             [op for part in parts for op in part.orders],
         )
-        self._told.append(known)
+        self._pending.append(known)
         return None if refused is None else RequestError(refused.code, refused.message)
 
     def _catch_up(self) -> None:
-        told, self._told = self._told, []
-        for known in told:
+        pending, self._pending = self._pending, []
+        for known in pending:
             records, updates = known()
             for record in records:
                 self.tables.add(record)

@@ -106,8 +106,8 @@ class Workload:
         ]
 
 
-def parse(path: Path, told_gpus: int | None = None) -> Workload:
-    """A file's layers; ``told_gpus``: how many GPUs there are, if the file does not say."""
+def parse(path: Path, config_gpus: int | None = None) -> Workload:
+    """A file's layers; ``config_gpus``: how many GPUs there are, if the file does not say."""
     lines = list(lines_of(path))
     if len(lines) < 2:
         raise TraceError(f"{path} has no layers")
@@ -120,12 +120,12 @@ def parse(path: Path, told_gpus: int | None = None) -> Workload:
             "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 ... all_gpus: 8",
         )
     own = head.get("all_gpus")
-    if own is not None and told_gpus not in (None, own):
+    if own is not None and config_gpus not in (None, own):
         raise TraceError(
-            f"{place}: it says all_gpus: {own}, and gpus says {told_gpus}",
+            f"{place}: it says all_gpus: {own}, and gpus says {config_gpus}",
             "leave gpus (--gpus) out, or change all_gpus in the file",
         )
-    gpus = told_gpus if own is None else own
+    gpus = config_gpus if own is None else own
     if gpus is None:
         raise TraceError(f"{place}: it does not say all_gpus", "say it: --gpus 8")
     tensor, expert, stages = (head.get(k, 1) for k in ("model_parallel_NPU_group", "ep", "pp"))
@@ -213,9 +213,9 @@ def read(path: Path, gpus: int | None = None, scale: float = 1.0) -> Graph:
     return graph
 
 
-def alone(path: Path, told_gpus: int | None = None) -> tuple[int, int, str]:
+def alone(path: Path, config_gpus: int | None = None) -> tuple[int, int, str]:
     """How many exchanges a file has, how many of them are among one GPU, and what would help."""
-    workload = parse(path, told_gpus)
+    workload = parse(path, config_gpus)
     exchanges = [
         (phase.scope, phase is layer.weight_gradient)
         for layers in workload.batches

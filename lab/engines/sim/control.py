@@ -32,7 +32,7 @@ from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from params.classes import ClassSet
 from switch.dataplane import BookLine, Dataplane, PacketIn, Program, padded
 from switch.p4runtime.device import Device
-from switch.p4runtime.entities import Entities, Known, Prepared, Told
+from switch.p4runtime.entities import Entities, Known, PackedWrites, Prepared
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.record import Record
@@ -117,7 +117,7 @@ class SimulatedSwitches:
         self.planes: dict[Node, Dataplane] = {}
         self._devices: dict[Node, Device] = {}
         self._installed: dict[Node, PlanParts] = {}
-        self._alike: dict[int, tuple[SwitchPlan, Told]] = {}
+        self._alike: dict[int, tuple[SwitchPlan, PackedWrites]] = {}
         self.before: dict[Node, SwitchCounts] = {}  # of switches that started again
         self._pipeline: Pipeline | None = None
         self._since: dict[Node, dict[object, Entity]] = {}  # what was changed meanwhile
@@ -141,23 +141,23 @@ class SimulatedSwitches:
         """Tell a switch that knows nothing yet its plan."""
         entities = self._devices[node].entities
         try:
-            told = [self._told_alike(part, entities) for part in parts.alike]
-            told.append(self._told(parts.own, entities))
+            writes = [self._packed_alike(part, entities) for part in parts.alike]
+            writes.append(self._packed(parts.own, entities))
         except ControllerError as complaint:
             raise RunError(f"{node}: {complaint}") from None
         self._installed[node] = parts
-        refused = entities.tell(told, partial(self._known, parts, entities))
+        refused = entities.tell(writes, partial(self._known, parts, entities))
         if refused is not None:
             raise RunError(f"{node} refused what it was told: {refused.message}")
 
-    def _told_alike(self, part: SwitchPlan, entities: Entities) -> Told:
+    def _packed_alike(self, part: SwitchPlan, entities: Entities) -> PackedWrites:
         """What several are told: the part is kept, so that no other is taken for it."""
         found = self._alike.get(id(part))
         if found is None:
-            found = self._alike[id(part)] = part, self._told(part, entities)
+            found = self._alike[id(part)] = part, self._packed(part, entities)
         return found[1]
 
-    def _told(self, plan: SwitchPlan, entities: Entities) -> Told:
+    def _packed(self, plan: SwitchPlan, entities: Entities) -> PackedWrites:
         """A plan in the words of all switches: entries, then all else."""
         prepared, others = self._taken_apart(plan, entities)
         packed = [entry.packed for entry in prepared]
@@ -167,7 +167,7 @@ class SimulatedSwitches:
             packed.append(answer)
         ordered = next(iter(self.planes.values())).order_tables
         orders = tuple(entry.op for entry in prepared if entry.op.entry.table in ordered)
-        return Told(padded(packed), len(packed), orders)
+        return PackedWrites(padded(packed), len(packed), orders)
 
     def _known(self, parts: PlanParts, entities: Entities) -> Known:
         """A plan as its switch's clients see it."""
