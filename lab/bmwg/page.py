@@ -42,10 +42,10 @@ def _body(made: Made, title: str, out: Path) -> Iterator[str]:
         "no benchmark result." if bench.extent.is_quick else ""
     )  # fmt: skip
     where = "simulator" if bench.engine == "sim" else "emulator on Mininet"
-    runs, told_of = made.workshop.asked, made.told_of
+    runs, behind_figures = made.workshop.asked, made.behind_figures
     searched = (
-        f"; {told_of:,} of them stand behind figures, the others were steps of searches"
-        if runs > told_of else ""
+        f"; {behind_figures:,} of them stand behind figures, the others were steps of searches"
+        if runs > behind_figures else ""
     )  # fmt: skip
     yield page.paragraph(
         f"{plural(len(measured), 'test')} of sections 5 to 12 by {plural(runs, 'run')} in the "

@@ -37,7 +37,7 @@ class Made:
     workshop: Workshop
 
     @property
-    def told_of(self) -> int:
+    def behind_figures(self) -> int:
         """How many runs stand behind figures; the others were steps of searches."""
         measured = (each for each in self.done.values() if isinstance(each, Outcome))
         return len({case for outcome in measured for case in outcome.cases})
@@ -73,7 +73,7 @@ def content(made: Made) -> dict[str, Any]:
         "provenance": closlab_now(),
         "command": made.command,
         "is_quick": bench.extent.is_quick,
-        "runs": {"all": made.workshop.asked, "behind_figures": made.told_of},
+        "runs": {"all": made.workshop.asked, "behind_figures": made.behind_figures},
         "dut": identification(made),
         "topology": structure(bench),
         "configuration": dict(bench.device),

@@ -192,14 +192,14 @@ def losses(found: Found, failed_ns: int) -> list[int]:
 
     All links of a switch tell its one count, each when something passed it.
     """
-    told = sorted(
+    drops = sorted(
         (note.time_ns, note.dropped, link.partition(">")[0])
         for link, notes in found.run.notes_of.items()
         for note in notes
     )
     times: set[int] = set()
     counted: dict[str, int] = {}
-    for time_ns, dropped, switch in told:
+    for time_ns, dropped, switch in drops:
         if dropped > counted.get(switch, 0):
             counted[switch] = dropped
             times.add(time_ns)

@@ -53,7 +53,7 @@ def _body(
     yield page.heading(1, paper.title)
     yield page.paragraph(f"{source.paper}. {source.venue}, {source.where}. {source.link}", "about")
     kind = "story" if judged.verdict is Verdict.WITHIN else "story warning"
-    yield page.paragraph(f"{judged.told[0].upper()}{judged.told[1:]}.", kind)
+    yield page.paragraph(f"{judged.sentence[0].upper()}{judged.sentence[1:]}.", kind)
     yield _table(judged.lines)
     if ratios := _ratios(judged.lines):
         yield page.grid([ratios], level=2)
@@ -143,7 +143,7 @@ def summary(judged: Sequence[Judged]) -> str:
             Link(each.name, f"{each.name}/index.html"),
             each.paper.title,
             f"{each.paper.source.venue}, {each.paper.source.where}",
-            each.told,
+            each.sentence,
             f"{each.took_s:.0f} s",
         )
         for each in judged

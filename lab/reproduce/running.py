@@ -108,7 +108,7 @@ def reproduce(
             if line.holds is False or (line.line.reason and line.ratio):
                 shown.print(f"{line.line.what}: {line.line.reason or 'no reason is known'}")
         colour = _COLOURS[judged.verdict]
-        shown.print(f"{name}: [{colour}]{judged.told}[/]", highlight=False)
+        shown.print(f"{name}: [{colour}]{judged.sentence}[/]", highlight=False)
         shown.print(f"With the runs: {out}/{name}/{PAGE}", highlight=False, soft_wrap=True)
     if len(wanted) > 1:
         with writing_to(out):

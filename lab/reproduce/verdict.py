@@ -89,7 +89,7 @@ class Judged:
         return Verdict.WITHIN if held else Verdict.OUTSIDE
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The verdict in a line."""
         judged = [line for line in self.lines if line.holds is not None]
         met = sum(bool(line.holds) for line in judged)

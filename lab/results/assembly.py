@@ -50,7 +50,7 @@ from lab.results.result import (
 from lab.results.skipped import skipped, weights, with_skipped
 from lab.results.stalls import Stall, stalls
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Told, told
+from lab.scenario.faults import EventNote, fault_notes
 from lab.scenario.model import Scenario
 from lab.scenario.translate import acks_may_be_lost
 from params.link import Replay
@@ -137,10 +137,10 @@ def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
     routed = outcome.routed
     if routed is None:
         return None
-    faults = [event for event in told(scenario) if event.at_ns <= outcome.end_ns]
+    faults = [event for event in fault_notes(scenario) if event.at_ns <= outcome.end_ns]
     ends = [event.at_ns for event in faults[1:]] + [outcome.end_ns + 1]
 
-    def rerouting(fault: Told, end_ns: int) -> Rerouting:
+    def rerouting(fault: EventNote, end_ns: int) -> Rerouting:
         begun_ns = routed.begun.get(fault.at_ns, fault.at_ns)
         after = [change for change in routed.changes if begun_ns <= change.time_ns < end_ns]
         seconds = [(change.time_ns - begun_ns) * outcome.dilation / 1e9 for change in after]

@@ -22,7 +22,7 @@ class Skipped(Part):
     why: str | None = None  # nothing is left out
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In words."""
         if self.why is not None:
             return f"Nothing was left out, though {self.accuracy} would do: {self.why}."

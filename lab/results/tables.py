@@ -127,7 +127,7 @@ def _summary(result: Result) -> str:
     lines += result.control.sentences() if result.control else ()
     lines += [f"[yellow]In vain[/]: {text}" for text in remarks(result.scenario)]
     lines += _left_out(result.scenario)
-    lines += [result.skipped.told] if result.skipped else []
+    lines += [result.skipped.text] if result.skipped else []
     lines += [f"[yellow]{caution}[/]" for caution in cautions(result)]
     if not result.fidelity.ok:
         lines.append(f"[yellow]Do not trust this run[/]: {result.fidelity.note}")

@@ -226,7 +226,7 @@ class _View:
         self._events = sorted(at_ns for at_ns in events if at_ns)
         reroute_ns = whole.reroute_ns or 0
         # What a controller is told later is as much later in any run.
-        self._told = [(at_ns, at_ns + reroute_ns) for at_ns in self._events if reroute_ns]
+        self._reroutings = [(at_ns, at_ns + reroute_ns) for at_ns in self._events if reroute_ns]
 
     def cuts(self) -> Iterator[Cut]:
         """What could be left out, from the beginning on."""
@@ -235,7 +235,7 @@ class _View:
             return
         ends = [steps.ends[-1] for steps in self._jobs.values() if steps.ends]
         for since_ns in sorted({0, *self._events, *ends}):
-            if any(begin_ns <= since_ns < end_ns for begin_ns, end_ns in self._told):
+            if any(begin_ns <= since_ns < end_ns for begin_ns, end_ns in self._reroutings):
                 continue
             later = bisect_left(self._events, since_ns + 1)
             until_ns = self._events[later] if later < len(self._events) else None

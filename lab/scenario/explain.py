@@ -35,7 +35,7 @@ def explain(asked: str | None) -> str:
         word = glossary.found(asked.rpartition(".")[2])
         if word is not None:
             head = f"A scenario has no key {asked}. The field has the word:"
-            return f"{head}\n\n{glossary.told(word)}"
+            return f"{head}\n\n{glossary.entry_text(word)}"
     if not found and not is_kind and word is None:
         names = dict.fromkeys(key.name for key in keys)
         kinds = (f"{s}.{k}" for s, members in model.SECTION_KINDS.items() for k in members)
@@ -46,7 +46,7 @@ def explain(asked: str | None) -> str:
             f"a scenario has no key '{asked}'" + (hint or nearest_key(asked, [*names, *kinds])),
             "closlab explain, without a key, lists the sections.",
         )
-    parts = [glossary.told(word)] if word else []
+    parts = [glossary.entry_text(word)] if word else []
     parts += [_kind(section, kind, keys)] if is_kind else []
     return "\n\n".join([*parts, *(_one(key, keys) for key in found)])
 

@@ -159,7 +159,7 @@ class Agenda:
             yield self._left.popleft()
 
 
-class Told(NamedTuple):
+class EventNote(NamedTuple):
     """Something that happens by a scenario, in words."""
 
     at_ns: int
@@ -177,14 +177,14 @@ _VERBS = {"lose": "loses", "corrupt": "corrupts", "duplicate": "doubles", "reord
 _TOWARDS = {None: "", "up": " away from hosts", "down": " towards hosts"}
 
 
-def told(scenario: Scenario) -> Iterator[Told]:
+def fault_notes(scenario: Scenario) -> Iterator[EventNote]:
     """The faults of a scenario, as whoever watches them is told."""
     for fault in scenario.faults:
         kind = "storm" if fault.action == "storm" else "fault"
         what = worded(fault)
-        yield Told(fault.at_ns, kind, what, fault.link or "")
+        yield EventNote(fault.at_ns, kind, what, fault.link or "")
         if fault.for_ns:
-            yield Told(fault.at_ns + fault.for_ns, kind, f"{what} over", fault.link or "")
+            yield EventNote(fault.at_ns + fault.for_ns, kind, f"{what} over", fault.link or "")
 
 
 def worded(fault: Fault) -> str:
@@ -209,13 +209,15 @@ def _sufferer(fault: Fault) -> str:
     return fault.link or fault.host or fault.switch or plane or part
 
 
-def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[Told]:
+def reroutes(scenario: Scenario, fabric: Fabric) -> Iterator[EventNote]:
     """When the controller leads routes by what it has heard of, after the run began."""
     for event in events_of(scenario, fabric):
         if isinstance(event, Replan) and event.at_ns:
             slow = {link.name for link in fabric.links if {link.up, link.down} & {*event.slowed}}
             names = ", ".join(sorted({*event.dead, *slow, *event.drained}))
-            yield Told(event.at_ns, "reroute", f"routes know of {names or 'no fault any more'}")
+            yield EventNote(
+                event.at_ns, "reroute", f"routes know of {names or 'no fault any more'}"
+            )
 
 
 def dead_at(scenario: Scenario, fabric: Fabric, now_ns: int) -> frozenset[str]:

@@ -378,7 +378,7 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def told(word: Word) -> str:
+def entry_text(word: Word) -> str:
     """One word for the terminal."""
     head = f"{word.name} ({word.also})" if word.also else word.name
     said = textwrap.fill(word.meaning, 98, initial_indent="  ", subsequent_indent="  ")

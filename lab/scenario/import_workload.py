@@ -49,14 +49,14 @@ _TRIED_BYTES = "1MB"  # that each host sends another, on a fabric brought alone
 class Brought:
     """What files turned out to be, and the scenario that was written."""
 
-    told: list[str]
+    notes: list[str]
     scenario: Path
 
     def lines(self) -> list[str]:
         """What there is to say of it."""
         shown = str(self.scenario)
         named = shlex.quote(f"./{shown}" if shown.startswith("-") else shown)
-        return [*self.told, f"Try: closlab run {named} --engine sim"]
+        return [*self.notes, f"Try: closlab run {named} --engine sim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Part:
     section: dict[str, Any]
     files: list[Path]
     named: dict[str, Path]  # those that the section names, by its keys
-    told: list[str]
+    notes: list[str]
     ranks: int
     about: str
 
@@ -116,7 +116,7 @@ def import_workload(
         scenario.write_text(yaml.safe_dump(content, sort_keys=False))
     except OSError as error:
         raise RunError(f"{out} cannot be written: {error.strerror}") from None
-    return Brought([line for part in parts for line in part.told], scenario)
+    return Brought([line for part in parts for line in part.notes], scenario)
 
 
 def _cure(path: Path, *, fabrics_too: bool) -> str:
@@ -167,7 +167,7 @@ def _workload(path: Path, extras: dict[str, Any]) -> _Part:
     named = {key: files[0] if path.is_dir() else path}
     if groups := extras.get("groups"):
         named["groups"] = Path(groups)
-    lines, remarks = _told(kind, ranks, schedule), spec.remarks()
+    lines, remarks = _lines(kind, ranks, schedule), spec.remarks()
     if not any(src != dst for src, dst in zip(schedule.src, schedule.dst, strict=True)):
         nothing = "nothing in it goes from one rank to another, and so over no fabric"
         raise TraceError(f"{path} comes to no message", "; ".join(remarks) or nothing)
@@ -175,7 +175,7 @@ def _workload(path: Path, extras: dict[str, Any]) -> _Part:
     return _Part(section, files, named, [*lines, *remarks], ranks, WHAT[kind])
 
 
-def _told(kind: str, ranks: int, plan: Schedule) -> list[str]:
+def _lines(kind: str, ranks: int, plan: Schedule) -> list[str]:
     messages = [at for at in range(len(plan)) if plan.src[at] != plan.dst[at]]
     sent = sum(plan.size[at] for at in messages)
     names = [activity.name for activity in plan.activities if activity.kind == "collective"]

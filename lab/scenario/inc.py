@@ -29,13 +29,13 @@ class InNetwork:
 
     fabric: Fabric
     schedule: Schedule
-    told: Inc
+    config: Inc
     groups: tuple[Group, ...]
     places: dict[int, _Place]  # by activity
     priorities: tuple[int, ...]  # by group
 
     @classmethod
-    def of(cls, schedule: Schedule, fabric: Fabric, told: Inc) -> InNetwork:
+    def of(cls, schedule: Schedule, fabric: Fabric, config: Inc) -> InNetwork:
         """Those of a job among the same hosts are one group, chunks of which are numbered on."""
         numbers: dict[tuple[str, tuple[int, ...], int], int] = {}
         group_of = {}
@@ -44,8 +44,8 @@ class InNetwork:
             if what is not None and what.algorithm == IN_NETWORK:
                 key = activity.job, tuple(sorted(what.ranks)), activity.priority
                 group_of[at] = numbers.setdefault(key, len(numbers) + 1)
-        slots = share(told.slots, len(numbers))
-        ahead = (slots or _SLOTS_ALONE) if told.numbers == "floats" else 0
+        slots = share(config.slots, len(numbers))
+        ahead = (slots or _SLOTS_ALONE) if config.numbers == "floats" else 0
         next_chunk = dict.fromkeys(group_of.values(), 1)
         places = {}
         for at, group in group_of.items():
@@ -63,7 +63,7 @@ class InNetwork:
             for (_, ranks, _), number in numbers.items()
         )
         priorities = tuple(priority for _, _, priority in numbers)
-        return cls(fabric, schedule, told, groups, places, priorities)
+        return cls(fabric, schedule, config, groups, places, priorities)
 
     @property
     def bytes(self) -> dict[int, int]:
@@ -86,8 +86,8 @@ class InNetwork:
         leaf = self.fabric.leaf_of(host)
         address = self.fabric.address(host, leaf).packed
         macs = mac_bytes(self.fabric.mac(leaf)) + mac_bytes(self.fabric.mac(host, leaf))
-        rto_ns = self.told.rto_ns or 16 * round_trip_ns
-        floats = "floats=1 " if self.told.numbers == "floats" else ""
+        rto_ns = self.config.rto_ns or 16 * round_trip_ns
+        floats = "floats=1 " if self.config.numbers == "floats" else ""
         for group, priority in zip(self.groups, self.priorities, strict=True):
             if host.name not in group.members:
                 continue
@@ -97,7 +97,7 @@ class InNetwork:
             yield (
                 f"job number={group.number} member={own} "
                 f"members={len(group.members)} priority={priority} slots={slots} {floats}"
-                f"rto={rto_ns} tries={self.told.tries} headers={headers.hex()}"
+                f"rto={rto_ns} tries={self.config.tries} headers={headers.hex()}"
             )
             for number, name in enumerate(group.members):
                 if name != host.name and 0 in (own, number):

@@ -79,7 +79,7 @@ def _of_leaves(
             what = f"to {to}" + (f" of {tenants[tenant]}" if tenant is not None else "")
             every = dict.fromkeys((*paths, *(path for now in then for path in now.get(place, ()))))
             for path in every:
-                taken = _told(moments, [path in now.get(place, ()) for now in then])
+                taken = _taken_when(moments, [path in now.get(place, ()) for now in then])
                 yield SegmentList(leaf, what, Listed(path, State.FREE), taken)
 
 
@@ -109,7 +109,7 @@ def _of_adapters(
             if way is not None:
                 by_way.setdefault(way, []).append(entropy)
         for way, entropies in by_way.items():
-            taken = _told(moments, [entropies[0] not in now[src, 0] for now in denied])
+            taken = _taken_when(moments, [entropies[0] not in now[src, 0] for now in denied])
             what = f"entropies {_series(entropies)} to {way.path[-1]}"
             yield SegmentList(way.path[0], what, way, taken)
 
@@ -120,7 +120,7 @@ def _series(numbers: Sequence[int]) -> str:
     return ", ".join((first, *rest)) if len(rest) < 3 else f"{first}, {rest[0]} ... {rest[-1]}"
 
 
-def _told(moments: Sequence[_Moment], taken: Sequence[bool]) -> str:
+def _taken_when(moments: Sequence[_Moment], taken: Sequence[bool]) -> str:
     """When a list is taken, if it is from each of some moments on or not."""
     turns = [now for now, is_taken in enumerate(taken) if is_taken != (now and taken[now - 1])]
     times = [moments[now].at_ns for now in turns]

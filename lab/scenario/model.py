@@ -47,7 +47,7 @@ from traffic.collectives import Site, Spec, complaint
 from traffic.endpoint import Entropy, TransportKind
 from traffic.sue import STORE_BYTES, WINDOW_MOST
 
-_MOST_TOLD = 16  # of what is wrong with a scenario
+_MOST_LISTED = 16  # of what is wrong with a scenario
 ALL_LINKS = "all"  # in place of links' names
 
 
@@ -542,8 +542,8 @@ def remarks(scenario: Scenario) -> list[str]:
     said = []
     if renamed := scenario.topology.renamed():
         renames = [f"{theirs} is {ours}" for theirs, ours in renamed.items()]
-        more = [f"and {len(renames) - _MOST_TOLD:,} more"] if len(renames) > _MOST_TOLD else []
-        names = ", ".join([*renames[:_MOST_TOLD], *more])
+        more = [f"and {len(renames) - _MOST_LISTED:,} more"] if len(renames) > _MOST_LISTED else []
+        names = ", ".join([*renames[:_MOST_LISTED], *more])
         said.append(f"nodes bear the lab's names here: {names}.")
     if scenario.transport.control.hears_marks and not scenario.ecn.enabled:
         said.append(
@@ -572,7 +572,7 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
     """All that is wrong, one thing a line, with the place and the nearest known key."""
     lines = []
     problems = error.errors()
-    for problem in problems[:_MOST_TOLD]:
+    for problem in problems[:_MOST_LISTED]:
         parts = (str(part) for part in problem["loc"] if part not in (ONE, EACH))
         place = (section + ".".join(parts)).rstrip(".")
         if problem["type"] == "extra_forbidden":
@@ -580,6 +580,6 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
             lines.append(f"unknown key '{place}'" + nearest_key(place, known))
         else:
             lines.append(": ".join(filter(None, (place, complaint(problem)))))
-    if len(problems) > _MOST_TOLD:
-        lines.append(f"and {len(problems) - _MOST_TOLD:,} more")
+    if len(problems) > _MOST_LISTED:
+        lines.append(f"and {len(problems) - _MOST_LISTED:,} more")
     return "\n  ".join(lines)

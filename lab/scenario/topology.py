@@ -51,14 +51,14 @@ class Speaks(Enum):
         return self is Speaks.BIRD
 
 
-def _is_routed(told: str) -> str:
+def _is_routed(text: str) -> str:
     try:
-        prefix = ip_network(told)
+        prefix = ip_network(text)
     except ValueError as error:
         raise ValueError(f"{error}: write it as 198.51.100.0/24, or 2001:db8:1::/48") from None
     if not prefix.prefixlen or prefix.is_multicast or prefix.is_loopback or prefix.is_link_local:
         raise ValueError(f"{prefix} is no prefix of unicast addresses that is behind anybody")
-    return told
+    return text
 
 
 class OutsideRouter(Section):

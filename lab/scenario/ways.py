@@ -113,7 +113,7 @@ class Helm:
         self._ways = ways
         self._pairs = pairs
         self._avoided: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
-        self._told: Denials = {}
+        self._reported: Denials = {}
 
     def news(
         self, dead: frozenset[str], drained: frozenset[str]
@@ -123,6 +123,6 @@ class Helm:
             return
         self._avoided = dead, drained
         for (host, number), denied in self._ways.denied(self._pairs, dead, drained).items():
-            if denied != self._told.get((host, number), frozenset()):
-                self._told[host, number] = denied
+            if denied != self._reported.get((host, number), frozenset()):
+                self._reported[host, number] = denied
                 yield host, number, denied

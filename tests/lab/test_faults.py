@@ -19,8 +19,8 @@ from lab.scenario.faults import (
     Spoil,
     Turn,
     events_of,
+    fault_notes,
     reroutes,
-    told,
 )
 from tests.lab.conftest import closlab
 from tests.lab.simulated import simulate_sparely
@@ -192,7 +192,7 @@ def test_a_link_may_be_slow_one_way_alone(direction: str, way: str, where: str) 
     assert story(slow) == turns
     assert story(slow, reroute_ns=50) == [turns[0], heard[0], turns[1], heard[1]]
     scenario = catalogue.load("hello", (f"faults=[{slow}]", "reroute_ns=50"))
-    assert next(told(scenario)).what == f"leaf1-spine1 slow {where} hosts"
+    assert next(fault_notes(scenario)).what == f"leaf1-spine1 slow {where} hosts"
     assert [each.what for each in reroutes(scenario, scenario.topology.build())] == [
         "routes know of leaf1-spine1"
     ] * 2

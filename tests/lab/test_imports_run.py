@@ -168,13 +168,13 @@ def test_layers_of_one_gpu_each_are_said(tmp_path: Path) -> None:
     row = "layer -1 1 NONE 0 1 ALLREDUCE 4000 1 ALLREDUCE 4000 1"
     path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8\n1\n{row}\n")
     brought = import_workload(path, tmp_path / "lab", {"gpus": 8})
-    assert brought.told[-1].startswith("of 2 exchanges 1 are a GPU's with itself: --gpus 16")
+    assert brought.notes[-1].startswith("of 2 exchanges 1 are a GPU's with itself: --gpus 16")
     path.write_text(path.read_text().replace("ALLREDUCE", "NONE", 1))
     with pytest.raises(ScenarioError, match="comes to no message") as caught:
         import_workload(path, tmp_path / "none", {"gpus": 8})
     assert "--gpus 16" in str(caught.value.cure)
     assert not (tmp_path / "none").exists()
-    assert "8 x all-reduce ring" in import_workload(path, tmp_path / "two", {"gpus": 16}).told[1]
+    assert "8 x all-reduce ring" in import_workload(path, tmp_path / "two", {"gpus": 16}).notes[1]
 
 
 def test_a_file_that_says_its_gpus_is_changed_by_hand_alone(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_file_that_says_its_gpus_is_changed_by_hand_alone(tmp_path: Path) -> N
         import_workload(path, tmp_path / "none", {"gpus": 16})
     assert "change all_gpus in the file" in str(caught.value.cure)
     path.write_text(f"{head} 16\n1\n{row}\n")
-    assert "8 x all-reduce ring" in import_workload(path, tmp_path / "two", {"gpus": 16}).told[1]
+    assert "8 x all-reduce ring" in import_workload(path, tmp_path / "two", {"gpus": 16}).notes[1]
     path.write_text(f"{head} 16\n1\n{row.replace('ALLREDUCE 4000', 'NONE 0')}\n")
     with pytest.raises(ScenarioError, match="comes to no message") as caught:
         import_workload(path, tmp_path / "none", {})

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.results.outcome import Note
 from lab.results.snapshot import Happening, Looker, Message, Messages, Snapshot
-from lab.scenario.faults import dead_at, reroutes, told
+from lab.scenario.faults import dead_at, fault_notes, reroutes
 from views.live.hub import Frame, Scene, recorded
 from views.report.kept import KeptFlow, KeptRun
 from views.report.steps import steps
@@ -68,7 +68,9 @@ def rates(run: KeptRun) -> dict[str, float]:
 
 def _events(run: KeptRun) -> list[Happening]:
     scenario = run.result.scenario
-    found = [Happening(*event) for event in (*told(scenario), *reroutes(scenario, run.fabric))]
+    found = [
+        Happening(*event) for event in (*fault_notes(scenario), *reroutes(scenario, run.fabric))
+    ]
     found += [
         Happening(note.time_ns, "watchdog", f"watchdog: {note.link}", note.link)
         for note in run.pauses

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.results.outcome import Note
-from lab.scenario.faults import told
+from lab.scenario.faults import fault_notes
 from params.quantity import duration, number, plural, size
 from views.report.chains import Chain, chains, jobs, of_message, phases, slow
 from views.report.kept import KeptRun
@@ -108,7 +108,7 @@ def _chains(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
 
 def events(run: KeptRun) -> list[tuple[int, str]]:
     """What was done to the fabric and what its watchdogs did, in the order of time."""
-    found = [(event.at_ns, event.what) for event in told(run.result.scenario)]
+    found = [(event.at_ns, event.what) for event in fault_notes(run.result.scenario)]
     found += [
         (note.time_ns, f"watchdog: {note.link}") for note in run.pauses if note.what == "stuck"
     ]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from lab.scenario.faults import told
+from lab.scenario.faults import fault_notes
 from views.report.kept import KeptRun
 from views.report.standing import paused
 
@@ -137,7 +137,7 @@ def _queues(run: KeptRun) -> Iterator[Event]:
 
 
 def _faults(run: KeptRun) -> Iterator[Event]:
-    happened = [(event.at_ns, event.what) for event in told(run.result.scenario)]
+    happened = [(event.at_ns, event.what) for event in fault_notes(run.result.scenario)]
     happened += [(hand.at_ns, f"by hand: {hand.what}") for hand in run.result.by_hand or ()]
     for at_ns, what in sorted(happened):
         if at_ns <= run.end_ns:

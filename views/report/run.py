@@ -90,7 +90,7 @@ def _body(run: KeptRun, sentence: str) -> Iterator[str]:
     yield page.paragraph(page.undivided(sentence), kind)
     yield from (page.paragraph(doubt, "story warning") for doubt in doubts)
     if result.skipped:
-        yield page.paragraph(result.skipped.told, "about")
+        yield page.paragraph(result.skipped.text, "about")
     yield page.tiles((figure.name, figure.text(result)) for figure in _first(result))
     if (run.folder / CAUSES).exists():
         from views.report import why  # which few runs have asked

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.scenario.faults import Told, told
+from lab.scenario.faults import EventNote, fault_notes
 from params.quantity import duration, listed, number, plural, size
 from views.report.kept import KeptFlow, KeptRun
 from views.report.reasons import REASONS
@@ -59,12 +59,12 @@ def _begins(run: KeptRun) -> Iterator[Step]:
         begin = "begins" if len(senders) == 1 else "begin"
         said = f"{_named(senders, 'host')} {begin} to write to {whom}."
         yield Step(first, said, _links_of(run, senders))
-    for event in told(run.result.scenario):
+    for event in fault_notes(run.result.scenario):
         if 0 < event.at_ns < run.end_ns:
             yield _happens(run, event)
 
 
-def _happens(run: KeptRun, event: Told) -> Step:
+def _happens(run: KeptRun, event: EventNote) -> Step:
     what, is_over = event.what.removesuffix(" over"), event.what.endswith(" over")
     own = (link for link in run.fabric.links if link.name == event.link)
     links = tuple(way for link in own for way in link.directions)
@@ -195,7 +195,7 @@ def _queue(run: KeptRun, rows: list[Row]) -> Iterator[Step]:
 
 def _again(run: KeptRun, rows: list[Row]) -> Iterator[Step]:
     """A second wave: what had to wait goes on all at once."""
-    overs = [e.at_ns for e in told(run.result.scenario) if e.what.endswith(" over")]
+    overs = [e.at_ns for e in fault_notes(run.result.scenario) if e.what.endswith(" over")]
     over = max((at for at in overs if at < run.end_ns), default=None)
     if over is None:
         return

@@ -43,7 +43,7 @@ def sentences(run: KeptRun) -> Iterator[str]:
         yield f"The run is not whole: {result.ended}; what follows is what was measured till then."
     yield from cautions(result)
     if result.skipped:
-        yield result.skipped.told
+        yield result.skipped.text
     yield from _suspects(run)
     yield from _cluster(result)
     yield from _job(result)

@@ -142,9 +142,9 @@ class SimulatedFabric:
 
     def strays(self, end_ns: int) -> list[str]:
         """What switches have and should not, or lack, once it was measured."""
-        told_ns = max(end_ns, self.simulation.happened_ns)  # which nobody's end may have waited for
+        last_ns = max(end_ns, self.simulation.happened_ns)  # which nobody's end may have waited for
         read = self.switches.read_plan
-        return [*strays(self.experiment, told_ns, self.switches.schema, read)]
+        return [*strays(self.experiment, last_ns, self.switches.schema, read)]
 
 
 def _run(

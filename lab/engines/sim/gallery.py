@@ -12,7 +12,7 @@ from lab.engines.sim.simulation import Simulation
 from lab.results.course import Course
 from lab.results.snapshot import Books, Happening, Looker, Messages, rates_of
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import dead_at, reroutes, told
+from lab.scenario.faults import dead_at, fault_notes, reroutes
 from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario
 
@@ -81,7 +81,7 @@ class Gallery:
 
     def _events(self, scenario: Scenario, now_ns: int) -> Iterator[Happening]:
         yield from self._by_hand
-        for event in (*told(scenario), *reroutes(scenario, self._experiment.fabric)):
+        for event in (*fault_notes(scenario), *reroutes(scenario, self._experiment.fabric)):
             if self._at_ns < event.at_ns <= now_ns:
                 yield Happening(*event)
         pauses = self._simulation.pauses(self._pauses)

@@ -58,5 +58,5 @@ def _latest(columns: Sequence[Sequence[int]]) -> array[int]:
 
 def _both_ends(books: Sequence[tuple[Line, ...]]) -> tuple[Line, ...]:
     """A channel's books: what went in is its sender's to say, and before all else."""
-    told = sorted(filter(None, books), key=lambda lines: lines[0].book != "in")
-    return tuple(line for lines in told for line in lines)
+    ordered = sorted(filter(None, books), key=lambda lines: lines[0].book != "in")
+    return tuple(line for lines in ordered for line in lines)

@@ -138,8 +138,8 @@ class Ranks:
     def agree(self, complaint: LabError | None = None) -> None:
         """Whether all can begin. If one cannot it ends for all, and rank 0 tells why."""
         self.has_begun = True
-        told = None if complaint is None else (complaint.message, complaint.cure)
-        found = [(rank, said) for rank, said in enumerate(self.everywhere(told)) if said]
+        reason = None if complaint is None else (complaint.message, complaint.cure)
+        found = [(rank, said) for rank, said in enumerate(self.everywhere(reason)) if said]
         self._before = self._account()
         if not found:
             return

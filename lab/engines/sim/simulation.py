@@ -351,7 +351,7 @@ class Simulation:
         found = (native.Wait * count)()
         self._native.net_waits(self._net, found, count)
         names = list(self._channels)
-        told = [
+        own = [
             (
                 wait.channel,
                 self.owns(self._senders[names[wait.channel]]),  # whose receiver tells before it
@@ -365,7 +365,7 @@ class Simulation:
             )
             for wait in found
         ]
-        return tuple(wait for *_, wait in sorted(self._from_all(told), key=itemgetter(0, 1)))
+        return tuple(wait for *_, wait in sorted(self._from_all(own), key=itemgetter(0, 1)))
 
     def _came_by(self, name: str, port: int) -> str:
         """The direction that leads into a port of who sends into another."""
@@ -382,12 +382,12 @@ class Simulation:
 
     def stands(self) -> list[Stand]:
         """Where messages stand that are not through, as hosts say."""
-        told = [
+        own = [
             (at, [*read_stands(self._reported(host).splitlines())])
             for at, host in enumerate(self._fabric.hosts)
             if self.owns(host)
         ]
-        return [*chain(*(its for _, its in sorted(self._from_all(told), key=itemgetter(0))))]
+        return [*chain(*(its for _, its in sorted(self._from_all(own), key=itemgetter(0))))]
 
     def account(self) -> Account:
         """How much happened so far."""

@@ -172,11 +172,11 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
     traffic = content["traffic"]
     if traffic["kind"] == "experts" and lot.chance(0.5):
         traffic = traffic | {"combine_bytes": lot.wide(64, 16384)}
-    told = content["transport"]
+    transport = content["transport"]
     kept = {
-        key: told[key]
+        key: transport[key]
         for key in ("window", "timeout", "rto_ns", "retry_limit", "acks")
-        if key in told
+        if key in transport
     }
     own = {
         "transport": kept | {"kind": "sue", "cc": "none"},
@@ -188,12 +188,12 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
     own |= {section: {} for section in ("int", "segments") if section in content}
     if Policy(content["lb"]["policy"]).moves is Moves.PACKETS:
         own["lb"] = {"policy": "flowlet"}
-    if lot.chance(0.15) and _is_told(content | own):
+    if lot.chance(0.15) and _is_valid(content | own):
         return own
     return {"traffic": traffic}
 
 
-def _is_told(content: Section) -> bool:
+def _is_valid(content: Section) -> bool:
     """Whether a scenario may say this."""
     try:
         scenario = Scenario.model_validate(content | {"buffer": {"bytes": "4GB"}})
