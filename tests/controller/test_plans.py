@@ -82,11 +82,11 @@ def test_switches_of_a_kind_share_what_they_are_told() -> None:
     """Else 5,120 switches take as much as they hold."""
     fabric = fat_tree(8)
     plans = Plans(fabric)
-    told = {switch: plans.parts(switch) for switch in fabric.switches}
-    all_told = sum(len(parts.plan) for parts in told.values())
-    once = {id(part): len(part) for parts in told.values() for part in parts.alike}
-    own = sum(len(parts.own) for parts in told.values())
-    assert sum(once.values()) + own < all_told / 4
+    parts_of = {switch: plans.parts(switch) for switch in fabric.switches}
+    whole = sum(len(parts.plan) for parts in parts_of.values())
+    once = {id(part): len(part) for parts in parts_of.values() for part in parts.alike}
+    own = sum(len(parts.own) for parts in parts_of.values())
+    assert sum(once.values()) + own < whole / 4
 
 
 def weighed(fabric: Fabric, dead: frozenset[str], drained: frozenset[str]) -> nx.Graph[Node]:

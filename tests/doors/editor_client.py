@@ -38,7 +38,7 @@ class Client:
         assert self.server.stdin and self.server.stdout
         self._stdin, self._stdout = self.server.stdin, self.server.stdout
         self._said: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self.told: dict[str, list[dict[str, Any]]] = {}  # what is wrong, by file
+        self.diagnostics: dict[str, list[dict[str, Any]]] = {}  # what is wrong, by file
         self.strays: list[dict[str, Any]] = []  # answers without a number
         self._number = 0
         self._versions: dict[str, int] = {}
@@ -79,7 +79,7 @@ class Client:
             assert said is not None, self.server.stderr and self.server.stderr.read()[-3000:]
             if said.get("method") == "textDocument/publishDiagnostics":
                 params = said["params"]
-                self.told[params["uri"]] = params["diagnostics"]
+                self.diagnostics[params["uri"]] = params["diagnostics"]
             if is_wanted(said):
                 return said
             if said.get("id") is None and "error" in said:
@@ -133,9 +133,9 @@ class Client:
     def wrong(self, name: str, is_wanted: Callable[[list[dict[str, Any]]], bool]) -> list[str]:
         """What is wrong with a file, once it is as wanted."""
         uri = self.uri(name)
-        while uri not in self.told or not is_wanted(self.told[uri]):
+        while uri not in self.diagnostics or not is_wanted(self.diagnostics[uri]):
             self._until(lambda said: said.get("method") == "textDocument/publishDiagnostics")
-        return [each["code"] for each in self.told[uri]]
+        return [each["code"] for each in self.diagnostics[uri]]
 
     def __enter__(self) -> Client:
         return self

@@ -40,7 +40,7 @@ class Server:
             found.request_timeout = 60
         return found
 
-    def told(self) -> str:
+    def output(self) -> str:
         """What it said on its standard error."""
         self.said.seek(0)
         return self.said.read()

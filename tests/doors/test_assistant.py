@@ -56,7 +56,7 @@ def _with(
     anyio.run(session)
 
 
-async def _told(client: Client, tool: str, **arguments: Any) -> Any:
+async def _answer(client: Client, tool: str, **arguments: Any) -> Any:
     answer = await client.call_tool(tool, arguments)
     assert not answer.is_error, answer.content
     return answer.structured_content
@@ -79,13 +79,13 @@ def test_a_session_answers_why_h8_was_slow(tmp_path: Path) -> None:
             assert [
                 name for name, tool in tools.items() if not tool.annotations.read_only_hint
             ] == ["run"]
-            assert "incast" in (await _told(client, "list_scenarios"))["scenarios"]
-            assert "kmin" in (await _told(client, "explain", word="ecn"))["told"]
-            run = await _told(client, "run", scenario="incast")
+            assert "incast" in (await _answer(client, "list_scenarios"))["scenarios"]
+            assert "kmin" in (await _answer(client, "explain", word="ecn"))["told"]
+            run = await _answer(client, "run", scenario="incast")
             assert run["command"] == "closlab run incast --engine sim"
             assert "h8" in run["verdict"] and run["figures"]["pfc.xoff_frames"] > 0
-            worst = await _told(client, "slowest_messages", run=run["run"], host="h8")
-            why = await _told(client, "why", run=run["run"], what="h8")
+            worst = await _answer(client, "slowest_messages", run=run["run"], host="h8")
+            why = await _answer(client, "why", run=run["run"], what="h8")
             assert why["found"]["what"] == "h8-h1"
             assert why["found"]["took_ns"] == worst["slowest"][0]["fct_ns"]
             (share,) = why["found"]["shares"]
@@ -99,19 +99,19 @@ def test_a_session_answers_why_h8_was_slow(tmp_path: Path) -> None:
 
 def test_what_tools_tell_is_what_the_api_tells(tmp_path: Path) -> None:
     async def ask(client: Client) -> None:
-        first = await _told(client, "run", scenario=SMALL)
+        first = await _answer(client, "run", scenario=SMALL)
         changed = {"pfc.enabled": False, "transport.recovery": "selective"}
-        second = await _told(client, "run", scenario=SMALL, set=changed, seed=5)
-        assert [first["run"], second["run"]] == (await _told(client, "list_runs"))["runs"]
+        second = await _answer(client, "run", scenario=SMALL, set=changed, seed=5)
+        assert [first["run"], second["run"]] == (await _answer(client, "list_runs"))["runs"]
         own = api.run(SMALL, set=changed, seed=5)
         assert second["verdict"] == own.verdict and second["seed"] == 5
         assert second["figures"]["links.max_queue_bytes"] == max(
             link.max_queue_bytes or 0 for link in own.result.links
         )
-        assert (await _told(client, "read_run", run="run-2"))["figures"] == second["figures"]
-        compared = await _told(client, "compare", runs=["run-1", "run-2"])
+        assert (await _answer(client, "read_run", run="run-2"))["figures"] == second["figures"]
+        compared = await _answer(client, "compare", runs=["run-1", "run-2"])
         assert [run["name"] for run in compared["runs"]] == ["run-1", "run-2"]
-        named = await _told(client, "figure", run="run-1")
+        named = await _answer(client, "figure", run="run-1")
         svg = await client.call_tool(
             "figure", {"run": "run-1", "name": next(iter(named["figures"]))}
         )
@@ -133,13 +133,13 @@ def test_a_solution_is_graded_as_at_a_terminal_and_shut_in(tmp_path: Path) -> No
     (folder / "link").symlink_to(secret)
 
     async def ask(client: Client) -> None:
-        found = await _told(client, "grade", lesson="1", files=right)
+        found = await _answer(client, "grade", lesson="1", files=right)
         own = closlab("grade", "1", str(lesson / "solution"), "--format", "json")
         assert found["passed"] and own.returncode == 0
         assert found["checks"] and [
             (each["check"], each["state"], each["score"]) for each in found["checks"]
         ] == [(e["check"], e["state"], e["score"]) for e in json.loads(own.stdout)["checks"]]
-        found = await _told(client, "grade", lesson="forwarding", folder="mine")
+        found = await _answer(client, "grade", lesson="forwarding", folder="mine")
         assert not found["passed"] and any(each["what"] for each in found["checks"])
         for given, said in (
             ({"lesson": "1", "folder": "link"}, "outside the folder"),
@@ -199,7 +199,7 @@ def test_it_reads_and_keeps_only_in_its_folder(tmp_path: Path) -> None:
     )
 
     async def ask(client: Client) -> None:
-        made = await _told(client, "run", scenario="mine.yaml")
+        made = await _answer(client, "run", scenario="mine.yaml")
         assert (folder / made["run"] / "result.json").is_file()
         for scenario in (
             "link.yaml",

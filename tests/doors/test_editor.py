@@ -174,18 +174,18 @@ def test_all_mistakes_are_told_and_gone_when_they_are_mended(client: Client) -> 
         "(bit<16>)(bit<8>)colour_t.RED", "nothing"
     ).replace("bit<32> count;", "bit<32> count; bit<4> idle;")  # fmt: skip
     client.change("main.p4", wrong)
-    codes = client.wrong("main.p4", lambda told: len(told) > 1)
+    codes = client.wrong("main.p4", lambda found: len(found) > 1)
     assert {"unknown-field", "unknown-name"} <= {*codes}
-    told = next(each for each in client.told[client.uri("main.p4")]
+    error = next(each for each in client.diagnostics[client.uri("main.p4")]
                 if each["code"] == "unknown-field")  # fmt: skip
-    assert "did you mean 'port'?" in told["message"]
-    assert told["range"]["start"] == dict(
+    assert "did you mean 'port'?" in error["message"]
+    assert error["range"]["start"] == dict(
         zip(("line", "character"), place(wrong, "meta.|prt"), strict=True)
     )
     client.change("main.p4", MAIN.replace("bit<32> count;", "bit<32> count; bit<4> idle;"))
-    assert client.wrong("main.p4", lambda told: len(told) == 1) == ["unused"]
+    assert client.wrong("main.p4", lambda found: len(found) == 1) == ["unused"]
     client.change("main.p4", MAIN)
-    assert client.wrong("main.p4", lambda told: not told) == []
+    assert client.wrong("main.p4", lambda found: not found) == []
     late = MAIN.replace("seen.read(count, 0);", "log_msg(count);")
     client.change("main.p4", late)
     assert client.wrong("main.p4", bool)
@@ -397,9 +397,9 @@ def test_the_extension_of_vs_code_asks_and_shows(folder: Path) -> None:
 def test_the_extension_is_whole() -> None:
     """What its manifest names is there, and the grammar's expressions are ones."""
     folder = ROOT / "doors" / "editor" / "vscode"
-    told = json.loads((folder / "package.json").read_text())
-    contributed = told["contributes"]
-    named = [told["main"], contributed["grammars"][0]["path"],
+    manifest = json.loads((folder / "package.json").read_text())
+    contributed = manifest["contributes"]
+    named = [manifest["main"], contributed["grammars"][0]["path"],
              contributed["languages"][0]["configuration"]]  # fmt: skip
     assert all((folder / name).is_file() for name in named)
     assert contributed["grammars"][0]["scopeName"] == "source.p4"

@@ -52,8 +52,8 @@ def _episode(env: FabricEnv, seed: int, actions: int = 1) -> list[Any]:
     drawn = np.random.default_rng(actions)
     found: list[Any] = [env.reset(seed=seed)[0].tolist()]
     while True:
-        seen, reward, is_over, is_cut, told = env.step(drawn.uniform(-1, 1, 4).astype(np.float32))
-        found.append((seen.tolist(), reward, told))
+        seen, reward, is_over, is_cut, info = env.step(drawn.uniform(-1, 1, 4).astype(np.float32))
+        found.append((seen.tolist(), reward, info))
         if is_over or is_cut:
             return found
 
@@ -73,18 +73,18 @@ def test_a_decision_held_is_a_run_with_that_setting(envs: list[Any]) -> None:
     assert (decision.kmin, decision.kmax, decision.pmax) == (20_000, 40_000, 0.25)
     env = FabricEnv(INCAST, every_ns=1000, steps=10_000)
     envs.append(env)
-    _, told = env.reset(seed=3)
+    _, info = env.reset(seed=3)
     while True:
         *_, is_over, is_cut, came = env.step(numbers)
         if is_over or is_cut:
             break
     keys = {"ecn.kmin": 20_000, "ecn.kmax": 40_000, "ecn.pmax": 0.25, "buffer.alpha": 0.125}
-    run = api.run(INCAST, set=keys, seed=told["seed"])
+    run = api.run(INCAST, set=keys, seed=info["seed"])
     took = [row["fct_ns"] for row in api.records(run.flows)]
     assert came["arrived"] == len(took) == 3
     assert came["mean_fct_ns"] == pytest.approx(np.mean(took))
     other = api.run(
-        INCAST, set={**keys, "ecn.kmin": 320_000, "ecn.kmax": 640_000}, seed=told["seed"]
+        INCAST, set={**keys, "ecn.kmin": 320_000, "ecn.kmax": 640_000}, seed=info["seed"]
     )
     assert [row["fct_ns"] for row in api.records(other.flows)] != took
 
@@ -128,10 +128,10 @@ def test_the_reward_of_ends_is_the_mean_time_at_which_messages_end(envs: list[An
     env.reset(seed=1)
     total, is_over = 0.0, False
     while not is_over:
-        _, gained, is_over, _, told = env.step(np.zeros(4, np.float32))
+        _, gained, is_over, _, info = env.step(np.zeros(4, np.float32))
         total += gained
     # All begin at 0; one is open until its sender hears that it arrived, or until the next look.
-    assert -total == pytest.approx(told["mean_fct_ns"] / 2000, abs=1)
+    assert -total == pytest.approx(info["mean_fct_ns"] / 2000, abs=1)
 
 
 def test_the_examples_policies_decide_what_they_are_told_to() -> None:

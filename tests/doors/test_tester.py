@@ -50,7 +50,7 @@ def wire() -> Iterator[Server]:
     with server(WIRE) as up:
         yield up
         assert up.process.poll() is None
-        assert "Traceback" not in up.told()
+        assert "Traceback" not in up.output()
 
 
 @pytest.mark.by_day(1)
@@ -64,7 +64,7 @@ def test_frames_are_what_was_drawn(wire: Server, seed: int) -> None:
     api.set_config(config)
     capture(api, "start")
     transmit(api, "start")
-    told = until_sent(api)
+    metrics = until_sent(api)
     seen = dict.fromkeys(range(len(drawn)), 0)
     for _, frame in frames(captured(api, "p2")):
         assert_whole(frame)
@@ -78,8 +78,8 @@ def test_frames_are_what_was_drawn(wire: Server, seed: int) -> None:
             assert number(packet.getlayer(layer, nth).getfieldval(name)) == value(at), (layer, name)
         assert recomputed(frame[:-4], one) == frame[:-4], one.name
     for flow, one in enumerate(drawn):
-        assert seen[flow] == PACKETS == told[one.name].frames_tx == told[one.name].frames_rx
-        assert told[one.name].bytes_tx == told[one.name].bytes_rx >= PACKETS * 200
+        assert seen[flow] == PACKETS == metrics[one.name].frames_tx == metrics[one.name].frames_rx
+        assert metrics[one.name].bytes_tx == metrics[one.name].bytes_rx >= PACKETS * 200
 
 
 def test_rates_bursts_and_ends_are_the_flows(wire: Server) -> None:
@@ -188,10 +188,10 @@ def test_links_latency_and_pauses(wire: Server) -> None:
     until(lambda: flows(api)["free"].frames_rx == 100)
     assert flows(api)["held"].frames_tx == 0 and flows(api)["held"].transmit == "started"
     transmit(api, "stop", ["pause"])
-    told = until_sent(api)
-    assert told["held"].frames_rx == 100 and told["held"].loss == 0
-    assert 0 <= told["free"].latency.minimum_ns <= told["free"].latency.average_ns
-    assert told["free"].timestamps.first_timestamp_ns < told["free"].timestamps.last_timestamp_ns
+    found = until_sent(api)
+    assert found["held"].frames_rx == 100 and found["held"].loss == 0
+    assert 0 <= found["free"].latency.minimum_ns <= found["free"].latency.average_ns
+    assert found["free"].timestamps.first_timestamp_ns < found["free"].timestamps.last_timestamp_ns
     _, first = next(frames(captured(api, "p1")))
     assert first[:18].hex() == "0180c2000001" + "000000000000" + "88080101" + "0008"
     assert struct.unpack(">8H", first[18:34]) == (0, 0, 0, 0xFFFF, 0, 0, 0, 0) and len(first) == 64
@@ -220,13 +220,13 @@ def test_a_fabric_loses_nothing_if_its_ports_obey() -> None:
         for text in (example, example.replace(obey, "")):
             here = text.replace("http://127.0.0.1:8443", f"http://127.0.0.1:{up.http}")
             exec(compile(here, str(DOORS), "exec"), {})
-            told = flows(up.api())
-            assert [*told] == ["h2", "h3", "h4"]
-            assert all(each.frames_tx == 300 for each in told.values())
-            lost.append(sum(each.frames_tx - each.frames_rx for each in told.values()))
-            for each in told.values():  # two cables of 1 us and a switch, at least
+            metrics = flows(up.api())
+            assert [*metrics] == ["h2", "h3", "h4"]
+            assert all(each.frames_tx == 300 for each in metrics.values())
+            lost.append(sum(each.frames_tx - each.frames_rx for each in metrics.values()))
+            for each in metrics.values():  # two cables of 1 us and a switch, at least
                 assert each.latency.minimum_ns > 2_000
-            most = max(each.latency.maximum_ns for each in told.values())
+            most = max(each.latency.maximum_ns for each in metrics.values())
             assert most > 0x2000 * 512 / 100, "the leaf stood still so long"
         assert lost[0] == 0 < lost[1]
         request = up.api().states_request()
@@ -236,7 +236,7 @@ def test_a_fabric_loses_nothing_if_its_ports_obey() -> None:
             "10.0.2.254",
             "02:01:",
         )
-        assert "Traceback" not in up.told()
+        assert "Traceback" not in up.output()
 
 
 def test_what_is_not_there_is_refused_by_name(wire: Server) -> None:
@@ -358,7 +358,7 @@ def test_flows_that_nobody_asks_about_end() -> None:
         flow_of(config, "f", 1, pps=100).duration.continuous.gap = 12
         api.set_config(config)
         transmit(api, "start")
-        until(lambda: "flows are stopped" in up.told())
+        until(lambda: "flows are stopped" in up.output())
         assert flows(api)["f"].transmit == "stopped"
 
 

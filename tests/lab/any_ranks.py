@@ -32,7 +32,7 @@ from tests.lab.simulated import simulate
 
 _NAME = "tests.lab.any_ranks"
 _TABLES = "flows", "work", "timeseries", "buffers", "pauses", "ways"
-Told = dict[str, str]  # by what is compared, a digest
+Digests = dict[str, str]  # by what is compared, a digest
 
 
 def as_root() -> dict[str, str]:
@@ -54,7 +54,7 @@ def scenarios(only: list[str], lot: int, seed: int, folder: Path) -> list[str]:
     return [*chosen, *(str(written(seed + at, folder)) for at in range(lot))]
 
 
-def _told(name: str, out: Path, threads: int, ranks: object) -> Told:
+def _answer(name: str, out: Path, threads: int, ranks: object) -> Digests:
     """All that is kept of a run, its origin aside."""
     try:
         run = simulate(name, out=out, threads=threads, ranks=ranks)  # type: ignore[arg-type]
@@ -76,16 +76,16 @@ def run_all(names: list[str], threads: int, to: Path) -> None:
     """Run them all, by this process or as one of several; the first writes what they came to."""
     how = launched()
     ranks = join(how) if how is not None else None
-    told: dict[str, Told] = {}
+    answers: dict[str, Digests] = {}
     simulation.WORTH_EVENTS = 0  # every turn is shared, however little there is to do
     for name in names:
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            told[name] = _told(name, Path(folder), threads, ranks)
+            answers[name] = _answer(name, Path(folder), threads, ranks)
         if ranks is None or ranks.is_first:
-            said = told[name].get("refused", f"{time.monotonic() - began:.1f} s")
+            said = answers[name].get("refused", f"{time.monotonic() - began:.1f} s")
             print(f"  {Path(name).stem}: {said} {ranks.traffic if ranks else ''}", flush=True)
-            to.write_text(json.dumps(told))
+            to.write_text(json.dumps(answers))
     if ranks is not None:
         ranks.leave()
 
@@ -97,20 +97,20 @@ def check(
     ways: list[tuple[str, list[str], int]] = [(f"{n} threads", [], n) for n in threads]
     ways += [(f"{n} ranks", launcher(mpirun, n), 1) for n in ranks]
     wrong: list[str] = []
-    alone: dict[str, Told] = {}
+    alone: dict[str, Digests] = {}
     for title, words, each in ways:
         print(f"{title}:", flush=True)
         to = folder / f"{title}.json"
         one = json.dumps([names, each, str(to)])
         argv = [*words, sys.executable, "-m", _NAME, "--one", one]
         subprocess.run(argv, check=True, cwd=ROOT, env=os.environ | as_root())
-        found: dict[str, Told] = json.loads(to.read_text())
+        found: dict[str, Digests] = json.loads(to.read_text())
         alone = alone or found
         wrong += [f"{name}, {title}: {key}" for name, key in _differences(alone, found)]
     return wrong
 
 
-def _differences(alone: dict[str, Told], found: dict[str, Told]) -> list[tuple[str, str]]:
+def _differences(alone: dict[str, Digests], found: dict[str, Digests]) -> list[tuple[str, str]]:
     return [
         (name, key)
         for name in alone

@@ -327,7 +327,7 @@ def run_theirs(oracle: Path, folder: Path, seed: int, flows: int) -> None:
     assert count() == flows, f"{folder}: see told.txt"
 
 
-def told(args: argparse.Namespace, control: str, found: Sequence[tuple[Flow, Flow]]) -> str:
+def row_of(args: argparse.Namespace, control: str, found: Sequence[tuple[Flow, Flow]]) -> str:
     """A row: theirs, ours, and ours over theirs, the last also with flows drawn anew."""
     slow = [(their.slowdown, our.slowdown) for their, our in found if their.bytes <= args.most]
     sides = [[percentile(side, share) for share in SHARES] for side in zip(*slow, strict=True)]
@@ -338,10 +338,10 @@ def told(args: argparse.Namespace, control: str, found: Sequence[tuple[Flow, Flo
         their, our = (percentile(side, 99) for side in zip(*again, strict=True))
         drawn.append(our / their)
     ends = percentile(drawn, 2.5), percentile(drawn, 97.5)
-    sides_told = (", ".join(f"{each:.3f}" for each in side) for side in (*sides, ratios))
+    side_texts = (", ".join(f"{each:.3f}" for each in side) for side in (*sides, ratios))
     return (
         f"| {args.sizes}, {args.load:g} | {control} | {args.seeds}, {len(slow):,} | "
-        + " | ".join(sides_told)
+        + " | ".join(side_texts)
         + f" | {ends[0]:.3f} to {ends[1]:.3f} |"
     )
 
@@ -364,7 +364,7 @@ def main() -> None:
     parser.add_argument("--follow", action="store_true", help="marks between switches as run.py's")
     args = parser.parse_args()
     for control in args.controls:
-        print(told(args, control, pairs(args, control, Fabric(*args.fabric))), flush=True)
+        print(row_of(args, control, pairs(args, control, Fabric(*args.fabric))), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ class Kept:
         ends: dict[int, int] = defaultdict(int)
         for *_, end, step in self.flows:
             ends[step] = max(ends[step], end)
-        told = [min(f[3] for f in self.flows), *sorted(ends.values())]
-        return [after - before for before, after in pairwise(told)]
+        times = [min(f[3] for f in self.flows), *sorted(ends.values())]
+        return [after - before for before, after in pairwise(times)]
 
 
 def factor(op: str, n: int) -> Fraction:
@@ -100,7 +100,7 @@ def payload_share(size: int) -> float:
 
 
 def throughput(runs: list[Kept], _of: dict[str, str]) -> Figures:
-    told, lines, shares, offered = [], [], [], []
+    rates, lines, shares, offered = [], [], [], []
     for run in runs:
         assert run.result["drops"]["total"] == 0
         assert run.result["roce"]["retransmitted_packets"] == 0
@@ -116,15 +116,15 @@ def throughput(runs: list[Kept], _of: dict[str, str]) -> Figures:
             messages.sort()
             total += 8 * sum(size for _, size, _ in messages[1:]) / (
                 messages[-1][0] - messages[0][0])  # fmt: skip
-        told.append(total)
+        rates.append(total)
         lines.append(run.rate * len(pairs))
         ((size, *_),) = {tuple({f[1] for f in flows}) for flows in pairs.values()}
         shares.append(payload_share(size))
         posts = sorted(f[2] for f in pairs[min(pairs)])
         offered.append(8 * size * (len(posts) - 1) / (posts[-1] - posts[0]) / run.rate)
-    by_line = [got / line for got, line in zip(told, lines, strict=True)]
+    by_line = [got / line for got, line in zip(rates, lines, strict=True)]
     return {
-        "aggregate goodput": told,
+        "aggregate goodput": rates,
         "payload by line rate": by_line,
         "efficiency": [got / share for got, share in zip(by_line, shares, strict=True)],
         # Posts are at whole nanoseconds; rates were tried in steps of a 64th, or of an eighth.
@@ -136,9 +136,9 @@ def throughput(runs: list[Kept], _of: dict[str, str]) -> Figures:
 
 def uet_throughput(runs: list[Kept], of: dict[str, str]) -> Figures:
     """6.1: efficiency is by line rate there; a UET packet's headers are others."""
-    told = throughput(runs, of)
-    return {"aggregate goodput": told["aggregate goodput"],
-            "efficiency": told["payload by line rate"]}  # fmt: skip
+    figures = throughput(runs, of)
+    return {"aggregate goodput": figures["aggregate goodput"],
+            "efficiency": figures["payload by line rate"]}  # fmt: skip
 
 
 def latency(runs: list[Kept], _of: dict[str, str]) -> Figures:
@@ -149,14 +149,14 @@ def latency(runs: list[Kept], _of: dict[str, str]) -> Figures:
         last.append(times[-(-99 * len(times) // 100) - 1])
         pooled += times
     pooled.sort()
-    told: Figures = {"min": pooled[:1], "max": pooled[-1:], "mean": [mean(pooled)],
+    figures: Figures = {"min": pooled[:1], "max": pooled[-1:], "mean": [mean(pooled)],
                      "samples": [len(pooled)], "P99 by run": last}  # fmt: skip
-    told |= {f"P{share:g}": [rank(pooled, share)] for share in (50, 95, 99, 99.9)}
+    figures |= {f"P{share:g}": [rank(pooled, share)] for share in (50, 95, 99, 99.9)}
     if runs[0].result["scenario"]["traffic"]["kind"] == "flows":
         posts = [sorted(f[3] for f in run.flows) for run in runs]
         gaps = [sorted(b - a for a, b in pairwise(each)) for each in posts]
-        told["round trip P50"] = [rank(each, 50) for each in gaps]
-    return told
+        figures["round trip P50"] = [rank(each, 50) for each in gaps]
+    return figures
 
 
 def increase(runs: list[Kept], of: dict[str, str]) -> Figures:
@@ -202,7 +202,7 @@ def ecn(runs: list[Kept], of: dict[str, str]) -> Figures:
         zero = -line.intercept / line.slope
         found["threshold found"].append(zero * threshold)
         found["deviation"].append(zero - 1)
-        for told, keep in ((below, lambda q: q < 0.9 * threshold),
+        for shares, keep in ((below, lambda q: q < 0.9 * threshold),
                            (above, lambda q: q > 2.1 * threshold)):  # fmt: skip
             packets = marked = 0
             for a, b in pairwise(notes):
@@ -210,7 +210,7 @@ def ecn(runs: list[Kept], of: dict[str, str]) -> Figures:
                     new = b["marked"] - a["marked"]
                     packets += max(new, round((b["bytes"] - a["bytes"]) / 4196))
                     marked += new
-            told.append(marked / packets)
+            shares.append(marked / packets)
     return {"marked below T": below, "marked above 2 T": above, **found}
 
 
@@ -241,24 +241,24 @@ def pfc(runs: list[Kept], _of: dict[str, str]) -> Figures:
 
 
 def balance(runs: list[Kept], _of: dict[str, str]) -> Figures:
-    told: Figures = defaultdict(list)
+    figures: Figures = defaultdict(list)
     for run in runs:
         groups = run.uplinks().values()
         index = [float(Fraction(sum(g) ** 2, len(g) * sum(x * x for x in g))) for g in groups]
         ratio = [float(Fraction(max(g) * len(g), sum(g))) for g in groups]
-        told["JFI"].append(mean(index))
-        told["worst JFI"].append(min(index))
-        told["MMR"].append(mean(ratio))
-        told["worst MMR"].append(max(ratio))
+        figures["JFI"].append(mean(index))
+        figures["worst JFI"].append(min(index))
+        figures["MMR"].append(mean(ratio))
+        figures["worst MMR"].append(max(ratio))
         hosts = len({f[0] for f in run.flows})
-        told["goodput by line rate"].append(run.goodput() / (run.rate * hosts))
-        told["out of order"].append(run.by_packet("out_of_order_packets"))
-        told["sent again"].append(run.by_packet("retransmitted_packets"))
-    return dict(told)
+        figures["goodput by line rate"].append(run.goodput() / (run.rate * hosts))
+        figures["out of order"].append(run.by_packet("out_of_order_packets"))
+        figures["sent again"].append(run.by_packet("retransmitted_packets"))
+    return dict(figures)
 
 
 def collective(op: str) -> Callable[[list[Kept], dict[str, str]], Figures]:
-    def told(runs: list[Kept], of: dict[str, str]) -> Figures:
+    def measure(runs: list[Kept], of: dict[str, str]) -> Figures:
         (run,) = runs
         n = int(of["N"])
         size = run.result["scenario"]["traffic"]["bytes"]
@@ -278,18 +278,18 @@ def collective(op: str) -> Callable[[list[Kept], dict[str, str]], Figures]:
                 "busiest link": [max(link["utilisation"] for link in run.result["links"])],
                 **late}  # fmt: skip
 
-    return told
+    return measure
 
 
 def side_by_side(names: Sequence[str]) -> Callable[[list[Kept], dict[str, str]], Figures]:
     """6.6 and 9.4: a run of each."""
 
-    def told(runs: list[Kept], of: dict[str, str]) -> Figures:
+    def measure(runs: list[Kept], of: dict[str, str]) -> Figures:
         bus = [collective(of["collective"])([run], of)["BusBW"] for run in runs]
         found: Figures = {f"{name} BusBW": each for name, each in zip(names, bus, strict=True)}
         return found | {"RUD to RoCEv2": [mean(bus[0]) / mean(bus[-1]) - 1]}
 
-    return told
+    return measure
 
 
 def jct(runs: list[Kept], of: dict[str, str]) -> Figures:
@@ -327,8 +327,8 @@ def mlperf(runs: list[Kept], _of: dict[str, str]) -> Figures:
 def scale(runs: list[Kept], of: dict[str, str]) -> Figures:
     """11.1: the collective alone, and as a job that never computes."""
     one, job = runs
-    told = collective("all-reduce")([one], of)
-    return {name: told[name] for name in ("BusBW", "ECN ratio", "pause frames")} | {
+    figures = collective("all-reduce")([one], of)
+    return {name: figures[name] for name in ("BusBW", "ECN ratio", "pause frames")} | {
         "JCT ratio": jct([job], of)["whole JCT ratio"]
     }
 
@@ -368,19 +368,19 @@ def tenants(runs: list[Kept], _of: dict[str, str]) -> Figures:
 
 def failover(runs: list[Kept], _of: dict[str, str]) -> Figures:
     half = len(runs) // 2
-    told: Figures = defaultdict(list)
+    figures: Figures = defaultdict(list)
     for before, after in zip(runs[:half], runs[half:], strict=True):
         (fault,) = after.result["scenario"]["faults"]
         ends = [before.flows[0][3]]
         for took in before.rounds():
             ends.append(ends[-1] + took)
         struck = next(k for k in range(len(ends) - 1) if ends[k] <= fault["at_ns"] < ends[k + 1])
-        told["packets lost"].append(after.dropped())
+        figures["packets lost"].append(after.dropped())
         hurt, usual = after.rounds()[struck], before.rounds()
-        told["failure iteration"].append(hurt)
-        told["steady P99"].append(rank(sorted(usual), 99))
-        told["zero impact"].append(int(hurt <= told["steady P99"][-1]))
-        told["JCT overhead"].append(hurt / mean(usual) - 1)
+        figures["failure iteration"].append(hurt)
+        figures["steady P99"].append(rank(sorted(usual), 99))
+        figures["zero impact"].append(int(hurt <= figures["steady P99"][-1]))
+        figures["JCT overhead"].append(hurt / mean(usual) - 1)
         # A switch has one count, which each of its links tells when something passes there.
         counts: dict[str, dict[int, int]] = defaultdict(dict)
         for link, notes in after.notes.items():
@@ -392,9 +392,9 @@ def failover(runs: list[Kept], _of: dict[str, str]) -> Figures:
         if counted < after.result["drops"]["total"]:  # the rest went with the cable
             grew = sorted([fault["at_ns"], *grew])
         assert bool(grew) == bool(after.result["drops"]["total"])
-        told["redistributed after"].append(grew[-1] - fault["at_ns"] if grew else 0)
-        told["loss lasts"].append(grew[-1] - grew[0] if grew else 0)
-    return dict(told)
+        figures["redistributed after"].append(grew[-1] - fault["at_ns"] if grew else 0)
+        figures["loss lasts"].append(grew[-1] - grew[0] if grew else 0)
+    return dict(figures)
 
 
 def messages(runs: list[Kept], _of: dict[str, str]) -> Figures:
@@ -425,7 +425,7 @@ def incast(runs: list[Kept], _of: dict[str, str]) -> Figures:
 
 def convergence(runs: list[Kept], of: dict[str, str]) -> Figures:
     """7.3 and 6.4: windows that hold forty frames of a fair share, in steps of 100 us."""
-    told: Figures = defaultdict(list)
+    figures: Figures = defaultdict(list)
     flows, begun = 2 * int(of["M"]), 1_000_000
     for run in runs:
         last = run.result["scenario"]["limit_ns"]
@@ -449,13 +449,13 @@ def convergence(runs: list[Kept], of: dict[str, str]) -> Figures:
         ]
         ends = next((n for n in range(len(off), 0, -1) if off[n - 1] > 0.1), 0)
         if ends < len(off):
-            told["convergence"].append(ends * width)
-        told["converged"].append(int(ends < len(off)))
-        told["largest deviation at the end"].append(off[-1])
-        told["longest queue"].append(run.longest_queue())
-        told["pause frames"].append(run.result["pfc"]["xoff_frames"])
-        told["dropped"].append(run.dropped())
-    return dict(told)
+            figures["convergence"].append(ends * width)
+        figures["converged"].append(int(ends < len(off)))
+        figures["largest deviation at the end"].append(off[-1])
+        figures["longest queue"].append(run.longest_queue())
+        figures["pause frames"].append(run.result["pfc"]["xoff_frames"])
+        figures["dropped"].append(run.dropped())
+    return dict(figures)
 
 
 def retry(runs: list[Kept], _of: dict[str, str]) -> Figures:

@@ -232,11 +232,11 @@ def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
     words = ("bmwg", "fairness", "--quick", *small, "--processes", "1")
     first = closlab(*words, "--out", str(out))
     assert first.returncode == 0, first.stderr
-    told = json.loads((out / "bmwg.json").read_text())
-    assert told["schema"] == "closlab.bmwg/1" and told["is_quick"]
+    report = json.loads((out / "bmwg.json").read_text())
+    assert report["schema"] == "closlab.bmwg/1" and report["is_quick"]
     with (out / "bmwg.csv").open() as file:
         lines = list(csv.DictReader(file))
-    (test,) = told["results"]
+    (test,) = report["results"]
     rows = test["tables"][0]["rows"]
     assert len(lines) == sum(v is not None for row in rows for v in row["figures"].values())
     kept = Kept(Path(lines[0]["command"].split()[2]).parent)
@@ -248,10 +248,10 @@ def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
     again = closlab(*words, "--out", str(out))
     assert "0 runs were made" in again.stdout
     other = tmp_path / "other"
-    told["comparability"]["N"] = 99
+    report["comparability"]["N"] = 99
     other.mkdir()
-    (other / "bmwg.json").write_text(json.dumps(told))
-    assert list(differing(json.loads((out / "bmwg.json").read_text()), told)) == ["N"]
+    (other / "bmwg.json").write_text(json.dumps(report))
+    assert list(differing(json.loads((out / "bmwg.json").read_text()), report)) == ["N"]
     side = closlab("bmwg", "--compare", str(out), "--compare", str(other), "--out",
                    str(tmp_path / "side"))  # fmt: skip
     assert side.returncode == 0, side.stderr
@@ -259,7 +259,7 @@ def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("--most", "much"), "is no size"),
         (("--dut", "nowhere"), "there is no scenario"),
@@ -271,10 +271,10 @@ def test_the_command_reports_goes_on_and_compares(tmp_path: Path) -> None:
         (("--p4", "nowhere"), "nowhere"),
     ],
 )
-def test_what_cannot_be_is_told(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_what_cannot_be_is_told(words: tuple[str, ...], expected: str, tmp_path: Path) -> None:
     tests = () if "--compare" in words else ("fairness",)
     came = closlab("bmwg", *tests, *words, "--out", str(tmp_path / "out"))
-    assert came.returncode == 1 and told in came.stderr
+    assert came.returncode == 1 and expected in came.stderr
     assert "Traceback" not in came.stderr
 
 

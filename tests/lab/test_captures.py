@@ -142,9 +142,9 @@ def test_tshark_and_scapy_read_the_same_of_scale_up_ethernet(tmp_path: Path) -> 
         assert len(rows) == len(frames) > 100
         for row, frame in zip(rows, frames, strict=True):
             network, rh, pdu = frame[Sunh], frame[SueRh], frame[SuePdu]
-            told = [_number(word) for word in row[: len(names) + 1]]
+            found = [_number(word) for word in row[: len(names) + 1]]
             wanted = [network.src, network.dst, network.hlim, rh.op, rh.npsn, rh.vc, rh.apsn]
-            assert told == [*wanted, pdu.count]
+            assert found == [*wanted, pdu.count]
             for at, key in enumerate(("length", "key", "offset"), len(names) + 1):
                 words = [int(word, 0) for word in row[at].split(",") if word]
                 assert words == [getattr(command, key) for command in pdu.commands]
@@ -212,10 +212,10 @@ def test_tshark_and_scapy_read_the_same_of_each_delivery(
         rows = dissected(capture, CONGA_DISSECTOR.with_name("uet.lua"), fields)
         frames = rdpcap(capture)
         for row, frame in zip(rows, frames, strict=True):
-            pds, told = frame[UetPds], (None, None)
+            pds, session = frame[UetPds], (None, None)
             if UetSes in frame:
-                told = frame[UetSes].job_id, frame[UetSes].request_length
-            wanted = [pds.type, pds.psn, pds.packet_id, *told]
+                session = frame[UetSes].job_id, frame[UetSes].request_length
+            wanted = [pds.type, pds.psn, pds.packet_id, *session]
             assert [int(word, 0) if word else None for word in row] == wanted
             seen.add(pds.type)
     assert seen == kinds

@@ -59,7 +59,7 @@ def test_formulas_come_to_what_they_say(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("a.duration_ns +", "is no formula"),
         ("__import__('os').system('true')", "there is no function"),
@@ -72,8 +72,8 @@ def test_formulas_come_to_what_they_say(text: str, value: float) -> None:
         ("1" * 3000, "characters"),
     ],
 )
-def test_what_is_no_formula_is_told(text: str, told: str) -> None:
-    with pytest.raises(FormulaError, match=told.replace("(", r"\(")):
+def test_what_is_no_formula_is_told(text: str, expected: str) -> None:
+    with pytest.raises(FormulaError, match=expected.replace("(", r"\(")):
         Formula.of(text).check(set(RUNS))
 
 
@@ -113,7 +113,7 @@ def reproduction(**changes: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"lines": [{"what": "it", "ours": "a.duration_ns"}]}, "no line has a criterion"),
         ({"lines": [{"what": "it", "ours": "x.duration_ns", "most": 1}]}, "no case 'x'"),
@@ -127,13 +127,13 @@ def reproduction(**changes: object) -> dict[str, Any]:
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_place(
-    tmp_path: Path, changes: dict[str, Any], told: str
+    tmp_path: Path, changes: dict[str, Any], expected: str
 ) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / paper.FILE).write_text(json.dumps(reproduction(**changes)))
     with pytest.raises(LabError) as caught:
         read("one", tmp_path)
-    assert told in caught.value.message
+    assert expected in caught.value.message
     assert "paper.yaml" in caught.value.message
 
 
@@ -170,11 +170,11 @@ def test_a_reproduction_runs_once_and_is_written_down(tmp_path: Path) -> None:
         "run", str(kept / "scenario.yaml"), "--engine", "sim", "--out", str(tmp_path / "again")
     )
     assert one.returncode == 0, one.stderr
-    told = [
+    durations = [
         json.loads((f / "result.json").read_text())["duration_ns"]
         for f in (kept, tmp_path / "again")
     ]
-    assert told[0] == told[1]
+    assert durations[0] == durations[1]
 
 
 @pytest.mark.parametrize(

@@ -478,9 +478,9 @@ def test_congestion_signals(run: RunScenario) -> None:
 
 def test_path_trace(run: RunScenario) -> None:
     """Where packets stay, by traces as by INT-MD; traces need their room from the first leaf on."""
-    traced, told = (run("path-trace", f"int.format={each}").result for each in ("ioam", "int-md"))
+    traced, by_md = (run("path-trace", f"int.format={each}").result for each in ("ioam", "int-md"))
     packets = 5 * 98
-    for result in (traced, told):
+    for result in (traced, by_md):
         assert result.telemetry is not None and result.drops.total == 0
         assert result.telemetry.reports > packets
         stays = {
@@ -490,9 +490,9 @@ def test_path_trace(run: RunScenario) -> None:
         }
         slow = {name for name, ns in stays.items() if ns > 10_000}
         assert slow == {"leaf1", "spine1", "spine2"}
-    whole = [sum(link.bytes for link in result.links) for result in (traced, told)]
+    whole = [sum(link.bytes for link in result.links) for result in (traced, by_md)]
     assert whole[1] < whole[0] < 1.05 * whole[1]
-    queues = [{link.name: link.max_queue_bytes for link in r.links} for r in (traced, told)]
+    queues = [{link.name: link.max_queue_bytes for link in r.links} for r in (traced, by_md)]
     assert queues[0]["leaf2>spine1"] > 1.5 * queues[1]["leaf2>spine1"]
 
 

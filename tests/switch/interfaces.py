@@ -337,8 +337,8 @@ def programs() -> int:
 def may_send_by_program() -> bool:
     """Whether the kernel is new enough, and we are somebody whom it lets."""
     release = tuple(int(word) for word in re.findall(r"\d+", os.uname().release)[:2])
-    told = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    can = int(told["CapEff"], 16)
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    can = int(status["CapEff"], 16)
     is_everybody = Path("/proc/self/uid_map").read_text().split() == ["0", "0", str(2**32 - 1)]
     return release >= (5, 17) and is_everybody and all(can >> bit & 1 for bit in NEEDED_TO_LOAD)
 

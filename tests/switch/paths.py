@@ -8,7 +8,7 @@ from enum import IntEnum
 from pathlib import Path
 
 ASK = struct.Struct(">BBBI")
-TOLD = struct.Struct(">BBHHHIIIIQ")
+SEEN = struct.Struct(">BBHHHIIIIQ")
 SOURCE = Path(__file__).parent / "p4" / "paths.p4"
 
 
@@ -31,7 +31,7 @@ class Want(IntEnum):
 
 
 @dataclass(frozen=True)
-class Told:
+class Seen:
     """What the egress control saw of a packet."""
 
     instance: int
@@ -49,10 +49,10 @@ class Told:
 
 def ask(want: Want, port: int = 1, *, prio: int = 0, arg: int = 0, size: int = 100) -> bytes:
     """A packet of some size."""
-    body = ASK.pack(want, port, prio, arg) + bytes(TOLD.size)
+    body = ASK.pack(want, port, prio, arg) + bytes(SEEN.size)
     return body + bytes(i & 0xFF for i in range(size - len(body)))
 
 
-def told(frame: bytes) -> Told:
+def seen_of(frame: bytes) -> Seen:
     """What a packet brings back."""
-    return Told(*TOLD.unpack_from(frame, ASK.size), payload=frame[ASK.size + TOLD.size :])
+    return Seen(*SEEN.unpack_from(frame, ASK.size), payload=frame[ASK.size + SEEN.size :])

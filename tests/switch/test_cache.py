@@ -341,8 +341,8 @@ def test_a_link_that_is_passed_over_is_told_once(
     for _ in range(2):
         cache._own_folder.cache_clear()
         assert cache_dir() == base / "closlab-2"
-    told = f"closlab: {base / 'closlab'} is a link, which is not followed: the next name is taken\n"
-    assert capsys.readouterr().err == told
+    note = f"closlab: {base / 'closlab'} is a link, which is not followed: the next name is taken\n"
+    assert capsys.readouterr().err == note
 
 
 def test_word_of_labs_is_not_left_beyond_a_link_and_no_folder_but_a_labs_is_swept(

@@ -20,7 +20,7 @@ class Model:
     filling: list[int] = field(default_factory=list)
     first_ns: int = 0
     waiting: dict[int, tuple[set[int], int]] = field(default_factory=dict)
-    told: list[list[int]] = field(default_factory=list)
+    lists: list[list[int]] = field(default_factory=list)
 
     def sample(self, key: int, now: int) -> None:
         known = {k for keys, until in self.waiting.values() if until > now for k in keys}
@@ -35,8 +35,8 @@ class Model:
             self._send(now)
 
     def _send(self, now: int) -> None:
-        self.waiting[len(self.told)] = set(self.filling), now + self.ack_ns
-        self.told.append(self.filling)
+        self.waiting[len(self.lists)] = set(self.filling), now + self.ack_ns
+        self.lists.append(self.filling)
         self.filling = []
 
 
@@ -61,8 +61,8 @@ def test_what_is_told_is_what_the_model_tells(seed: int) -> None:
                 model.sample(key, now)
                 send(switch, key, now=now)
             lists += [event for event in switch.drain() if isinstance(event, DigestList)]
-    assert [[sample[0] for sample in each.samples] for each in lists] == model.told
-    assert len(model.told) > 20
+    assert [[sample[0] for sample in each.samples] for each in lists] == model.lists
+    assert len(model.lists) > 20
 
 
 @pytest.mark.slow

@@ -277,14 +277,14 @@ def test_idle_timeouts(switch: Dataplane) -> None:
     busy, lazy = flow_entry(switch, 1, SECOND), flow_entry(switch, 2, SECOND)
     switch.write([TableWrite(Verb.INSERT, e) for e in (busy, lazy)])
     now = 1
-    told: list[IdleTimeout] = []
+    idle: list[IdleTimeout] = []
     while now < 4 * SECOND:
         send(switch, 1, now=now)
         now += SECOND // 10
-        told += [e for e in switch.drain() if isinstance(e, IdleTimeout)]
-    assert [e.entry.values for e in told] == [(2,)]
-    assert told[0].entry.idle_timeout_ns == SECOND
-    assert SECOND <= told[0].time_ns < SECOND * 12 // 10
+        idle += [e for e in switch.drain() if isinstance(e, IdleTimeout)]
+    assert [e.entry.values for e in idle] == [(2,)]
+    assert idle[0].entry.idle_timeout_ns == SECOND
+    assert SECOND <= idle[0].time_ns < SECOND * 12 // 10
     send(switch, 2, now=now)  # it lives again, and can be told of again
     now += 2 * SECOND
     switch.service(now)
@@ -314,8 +314,8 @@ def test_what_is_taken_back_has_its_idle_timeout_back(switch: Dataplane) -> None
         found = switch.entry(entry)
         assert found is not None and found.entry.idle_timeout_ns == key * SECOND
     switch.service(int(1.5 * SECOND))
-    told = [e.entry.values for e in switch.drain() if isinstance(e, IdleTimeout)]
-    assert told == [(1,)]  # and of what was told before nobody is told again
+    idle = [e.entry.values for e in switch.drain() if isinstance(e, IdleTimeout)]
+    assert idle == [(1,)]  # and of what was told before nobody is told again
 
 
 def test_packets_in_and_out(switch: Dataplane) -> None:

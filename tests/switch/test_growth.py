@@ -74,15 +74,15 @@ def test_what_is_a_sixth_slower_than_what_was_kept_is_refused(
     monkeypatch.setattr(growth, "probes", lambda: iter([probe]))
     monkeypatch.setattr(growth, "_unit_ns", lambda: 1.0)
     assert growth.main(["--rounds", "3", "--check", str(kept)]) == code
-    told = capsys.readouterr().out
-    assert (f"{probe.name} costs {sorted(times)[1]:.2f} times what it did" in told) == bool(code)
+    output = capsys.readouterr().out
+    assert (f"{probe.name} costs {sorted(times)[1]:.2f} times what it did" in output) == bool(code)
 
 
 def _here(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
     """What a process with these words would say, said by this one."""
-    with redirect_stdout(StringIO()) as told:
+    with redirect_stdout(StringIO()) as output:
         code = growth.main(words[3:])
-    return subprocess.CompletedProcess(words, code, told.getvalue(), "")
+    return subprocess.CompletedProcess(words, code, output.getvalue(), "")
 
 
 @pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -108,8 +108,8 @@ def test_figures_are_kept_drawn_and_compared(
     kept.write_text(json.dumps(content))
     monkeypatch.setattr(growth, "AGAIN", 1)
     assert growth.main(["--rounds", "1", "--check", str(kept)]) == 1
-    assert f"again: {probe.name}" in (told := capsys.readouterr().out)
-    assert f"{probe.name} costs" in told
+    assert f"again: {probe.name}" in (output := capsys.readouterr().out)
+    assert f"{probe.name} costs" in output
 
     kept.write_text("{}")
     with pytest.raises(SystemExit, match="no file of"):

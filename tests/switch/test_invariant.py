@@ -30,7 +30,7 @@ int main(void)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "option", "told"),
+    ("spoil", "option", "says"),
     [
         ("(void)0", build.CHECKED, ""),
         ("q->bytes = 99", "", "q->bytes >= p->queued_len"),
@@ -40,7 +40,7 @@ int main(void)
     ],
 )
 def test_a_queue_that_is_not_as_counted_ends_the_process(
-    spoil: str, option: str, told: str, tmp_path: Path
+    spoil: str, option: str, says: str, tmp_path: Path
 ) -> None:
     source, program = tmp_path / "spoilt.c", tmp_path / "spoilt"
     source.write_text(_PROGRAM.replace("SPOIL", spoil))
@@ -56,5 +56,5 @@ def test_a_queue_that_is_not_as_counted_ends_the_process(
     done = subprocess.run(made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert (done.returncode == 0) == (not told)
-    assert told in done.stderr and done.stderr.startswith("closlab: a defect" if told else "")
+    assert (done.returncode == 0) == (not says)
+    assert says in done.stderr and done.stderr.startswith("closlab: a defect" if says else "")

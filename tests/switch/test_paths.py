@@ -14,7 +14,7 @@ from switch.dataplane import (
     Verb,
 )
 
-from .paths import SOURCE, Told, Want, ask, told
+from .paths import SOURCE, Seen, Want, ask, seen_of
 from .programs import compiled
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def check_account(dataplane: Dataplane) -> None:
 
 def send(
     dataplane: Dataplane, frame: bytes, port: int = 1, now: int = 1000
-) -> list[tuple[int, Told]]:
+) -> list[tuple[int, Seen]]:
     dataplane.inject(port, frame, now)
     check_account(dataplane)
-    return [(p, told(f)) for p, f, _ in dataplane.outputs()]
+    return [(p, seen_of(f)) for p, f, _ in dataplane.outputs()]
 
 
 def test_forward(switch: Dataplane) -> None:
@@ -140,7 +140,7 @@ def test_truncate_and_grow(switch: Dataplane) -> None:
     (_, short, _), (_, long, _) = switch.outputs()
     assert len(short) == 50
     assert len(long) == 108
-    assert told(long).length == 108
+    assert seen_of(long).length == 108
     assert bytes.fromhex("0123456789abcdef") in long
 
 

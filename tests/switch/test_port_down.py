@@ -74,6 +74,6 @@ def test_a_packet_test_takes_ports_down_and_up(tmp_path: Path) -> None:
     missed = failures("port_down 2\npacket 1 03\nexpect 2 03 $")
     assert len(missed) == 1 and "port 2: expected and missing: 03" in missed[0]
     for wrong in ("port_down 511", "port_up two", "x" * 1_000_000, f"port_up {'2' * 5000}"):
-        with pytest.raises(StfError, match=r"t\.stf:1: ") as told:
+        with pytest.raises(StfError, match=r"t\.stf:1: ") as caught:
             failures(wrong)
-        assert len(str(told.value)) < len(str(tmp_path)) + 500
+        assert len(str(caught.value)) < len(str(tmp_path)) + 500

@@ -9,7 +9,7 @@ import pytest
 
 from switch.dataplane import Dataplane, DataplaneError, RegisterWrite, Role
 
-from .paths import SOURCE, Want, ask, told
+from .paths import SOURCE, Want, ask, seen_of
 from .programs import compiled
 from .test_paths import check_account
 
@@ -81,7 +81,7 @@ def test_depth_and_time_metadata(switch: Dataplane) -> None:
     switch.configure_port(2, rate_bps=GBPS, overhead_bytes=0)
     for i in range(4):
         switch.inject(1, ask(Want.FORWARD, 2, size=125), i)
-    seen = [told(f) for _, f, _ in drain(switch, 3)]
+    seen = [seen_of(f) for _, f, _ in drain(switch, 3)]
     assert [t.enq_depth for t in seen] == [0, 0, 1, 2]
     assert [t.deq_depth for t in seen] == [0, 2, 1, 0]
     assert [t.at for t in seen] == [0, 1000, 2000, 3000]
@@ -119,7 +119,7 @@ def test_a_gate_holds_a_queue_until_its_time(switch: Dataplane, rate: int) -> No
     found = drain(switch, 1000)
     assert [f[2] for _, f, _ in found] == [3, 3]
     assert all(when >= 5000 for _, _, when in found)
-    assert told(found[0][1]).at == 5000
+    assert seen_of(found[0][1]).at == 5000
 
 
 def test_a_gate_opens_early(switch: Dataplane) -> None:
@@ -148,7 +148,7 @@ def test_pace_in_packets(switch: Dataplane) -> None:
     switch.set_queue_rate(2, 0, 1_000_000)
     for _ in range(4):
         switch.inject(1, ask(Want.FORWARD, 2), 0)
-    assert [told(f).at for _, f, _ in drain(switch, 0)] == [0, 1000, 2000, 3000]
+    assert [seen_of(f).at for _, f, _ in drain(switch, 0)] == [0, 1000, 2000, 3000]
 
 
 def test_dropping_in_egress_takes_no_time_on_the_link(switch: Dataplane) -> None:

@@ -276,7 +276,7 @@ class Loop:
         self.one_back = delay_ns + (60 + overhead) * 8e9 / line
         self.points = [reaction_point(parameters, line) for _ in range(senders)]
         self.pausing = Pausing(pool, 1 / 8, 2 * frame, senders)
-        self.told = [-(10.0**18)] * senders  # when the receiver last sent a CNP to it
+        self.notified = [-(10.0**18)] * senders  # when the receiver last sent a CNP to it
         self.leaving = [(self.draw.random(), number) for number in range(senders)]
         heapq.heapify(self.leaving)
         self.coming: deque[tuple[float, int]] = deque()
@@ -345,8 +345,8 @@ class Loop:
             return
         self.marked += 1
         arrives = self.free_at + self.delay_ns
-        if arrives - self.told[number] >= self.parameters.cnp_ns:
-            self.told[number] = arrives
+        if arrives - self.notified[number] >= self.parameters.cnp_ns:
+            self.notified[number] = arrives
             self.cnps.append((arrives + 2 * self.one_back, number))
 
 

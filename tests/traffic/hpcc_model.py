@@ -73,8 +73,8 @@ class Window:
     @staticmethod
     def _is_sound(waited: float, then: Hop, hop: Hop) -> bool:
         """Whether counts of 32 bits are known not to have come round, nor to go back."""
-        told = then.at is not None and hop.at is not None
-        passed = (hop.at or 0) - (then.at or 0) if told else 0
+        is_known = then.at is not None and hop.at is not None
+        passed = (hop.at or 0) - (then.at or 0) if is_known else 0
         most = max(waited, passed)
         return passed >= 0 and most < ROUND and most * hop.bps / 8e9 < ROUND
 
@@ -105,7 +105,7 @@ class Window:
             self.stage = 0 if is_full else self.stage + 1
 
 
-class Told(NamedTuple):
+class Echo(NamedTuple):
     """What an ACK brings: its packet, bytes the hop had sent, when, and the queue behind."""
 
     packet: int
@@ -140,7 +140,7 @@ class Loop:
         self.queued = set(range(senders))
         self.coming: deque[tuple[float, int, int]] = deque()
         self.waiting: deque[tuple[int, int]] = deque()
-        self.acks: deque[tuple[float, int, Told]] = deque()
+        self.acks: deque[tuple[float, int, Echo]] = deque()
         self.free_at = self.area = self.now = 0.0
         self.sent = 0
 
@@ -165,10 +165,10 @@ class Loop:
                 self._answer(*self.acks.popleft()[1:])
             else:
                 number, packet = self.waiting.popleft()
-                told = Told(packet, self.sent, then, len(self.waiting) * self.frame)
+                echo = Echo(packet, self.sent, then, len(self.waiting) * self.frame)
                 self.sent += self.frame
                 self.free_at = then + self.on_wire
-                self.acks.append((self.free_at + self.back, number, told))
+                self.acks.append((self.free_at + self.back, number, echo))
 
     def _offer(self, number: int) -> None:
         flying = (self.next[number] - self.acked[number]) * self.frame
@@ -184,9 +184,9 @@ class Loop:
         self.ready[number] = self.now + max(pace, self.on_wire)
         self._offer(number)
 
-    def _answer(self, number: int, told: Told) -> None:
-        self.acked[number] = told.packet + 1
-        hop = Hop(told.behind, self.line, told.at, told.sent)
+    def _answer(self, number: int, echo: Echo) -> None:
+        self.acked[number] = echo.packet + 1
+        hop = Hop(echo.behind, self.line, echo.at, echo.sent)
         self.windows[number].answer(self.now, self.acked[number], self.next[number], 0, [hop])
         self._offer(number)
 

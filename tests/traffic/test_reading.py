@@ -39,7 +39,7 @@ def by_pyyaml_alone(text: str) -> object:
         return parse_yaml(text)
 
 
-def told(text: str) -> tuple[str, str]:
+def both_ways(text: str) -> tuple[str, str]:
     """What either way comes to: the value, or what is said of the text."""
     found = []
     for parse in (parse_yaml, by_pyyaml_alone):
@@ -54,7 +54,7 @@ def told(text: str) -> tuple[str, str]:
 def test_whichever_parser_is_asked_says_the_same(count: int) -> None:
     values = 0
     for text in texts(count, count):
-        one, other = told(text)
+        one, other = both_ways(text)
         assert one == other, repr(text)
         values += "line " not in one
     assert count / 10 < values < count  # some of them say something, and some do not

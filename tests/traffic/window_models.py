@@ -92,14 +92,14 @@ class Nscc:
             self.inc_bytes = self.received_bytes = 0.0
         return done
 
-    def ack(self, now: int, acked: int, told: int | None, in_flight: int, *, skip: bool) -> None:
+    def ack(self, now: int, acked: int, known: int | None, in_flight: int, *, skip: bool) -> None:
         self.heard = now
         self.achieved_bytes += acked
         self.received_bytes += acked
         self.bytes_ignored += acked
-        delay = int(self.avg_delay) if told is None else told
-        if told is not None:
-            self.update_delay(told, skip=skip)
+        delay = int(self.avg_delay) if known is None else known
+        if known is not None:
+            self.update_delay(known, skip=skip)
         if self.quick_adapt(now, in_flight, delay, is_loss=False, skip=skip):
             return
         if not skip and delay >= self.target:
@@ -210,7 +210,7 @@ class Rccc:
     def first(self) -> int:
         return max(self.link.mtu, int(1.5 * self.link.bdp))
 
-    def told(self, low: int) -> None:
+    def grant(self, low: int) -> None:
         """24 bits of the receiver's count: the number nearest to what is known, if it is more."""
         for candidate in (low + (self.granted >> 24 << 24) + turn for turn in (0, 1 << 24)):
             if 0 <= candidate - self.granted < 1 << 23:

@@ -67,7 +67,7 @@ def bandwidths(said: str) -> list[float]:
     return [float(gbps) for host, _, gbps in AVERAGE.findall(said) if host != "h1"]
 
 
-def told(
+def is_near(
     what: str,
     found: float,
     expected: float,
@@ -95,7 +95,7 @@ def bandwidth() -> bool:
         (took_ns,) = simulated_ns(1, size, values)
         words = ("ib_write_bw", "--report_gbits", "-n", str(count))
         (gbps,) = bandwidths(printed("h1,h2", values, *words))
-        fine &= told(f"ib_write_bw, {rate} Gb/s (Gb/s)", gbps, size * 8 / took_ns, 0.02)
+        fine &= is_near(f"ib_write_bw, {rate} Gb/s (Gb/s)", gbps, size * 8 / took_ns, 0.02)
     return fine
 
 
@@ -107,7 +107,7 @@ def latency() -> bool:
     assert found
     least, typical = map(float, found.groups())
     print(f"ib_write_lat: {least} us at least, {typical} typically, with what the machine adds")
-    return told("ib_write_lat, 2 bytes (us)", least, took_ns / 1000, 0.05)
+    return is_near("ib_write_lat, 2 bytes (us)", least, took_ns / 1000, 0.05)
 
 
 def loss() -> bool:
@@ -123,7 +123,7 @@ def loss() -> bool:
     words = ("ib_write_bw", "--report_gbits", "-n", str(count), "-u", "5")
     (gbps,) = bandwidths(printed("h1,h2", values, *words, dilation=SLOWLY))
     expected = size * 8 / statistics.median(by_seed)
-    return told("ib_write_bw, 1 % lost (Gb/s)", gbps, expected, 0.10)
+    return is_near("ib_write_bw, 1 % lost (Gb/s)", gbps, expected, 0.10)
 
 
 def incast() -> bool:
@@ -137,8 +137,8 @@ def incast() -> bool:
     print("shares", json.dumps(shares), "lossless" if lossless else "packets were dropped")
     fine = True
     for share in shares:
-        fine &= told("a share (Gb/s)", share, mean, 0.05, "their mean")
-    fine &= told("the mean share (Gb/s)", mean, statistics.mean(simulated), 0.10)
+        fine &= is_near("a share (Gb/s)", share, mean, 0.05, "their mean")
+    fine &= is_near("the mean share (Gb/s)", mean, statistics.mean(simulated), 0.10)
     return fine and lossless and len(shares) == SENDERS
 
 
@@ -177,7 +177,7 @@ def nccl() -> bool:
             print(f"{what}: {us} us, {wrong} wrong; in the simulator {simulated / 1000:.2f} us")
             expected = (simulated + 2 * crossing) / 1000
             most = 0.35 if op == "broadcast" else 0.15
-            fine &= told("with two crossings (us)", float(us), expected, most, program=program)
+            fine &= is_near("with two crossings (us)", float(us), expected, most, program=program)
             fine &= wrong == "0"
     return fine
 

@@ -26,7 +26,7 @@ FILL = 0xEE
 INLINE_MOST = 64
 WORD = 8
 WORDS = 16  # of atomic operations: few, so that they meet
-TOLD_AT_LEAST = 6  # of so many operations one is signalled
+SIGNALLED_AT_LEAST = 6  # of so many operations one is signalled
 
 
 class Opcode(IntEnum):
@@ -199,7 +199,7 @@ def draw_plan(seed: int, operations: int, mtu: int, able: Able = ABLE) -> Plan:
         if not opcode.fetches and length <= INLINE_MOST and chance.random() < 0.5:
             flags |= Flag.INLINE if able.inlines[pair] else 0
         unsignalled[pair] += 1
-        if number == last[pair] or chance.random() < 0.5 or unsignalled[pair] == TOLD_AT_LEAST:
+        if number == last[pair] or chance.random() < 0.5 or unsignalled[pair] == SIGNALLED_AT_LEAST:
             flags |= Flag.SIGNALED
             unsignalled[pair] = 0
         # Few values, so that comparisons find what they look for now and then.

@@ -99,13 +99,13 @@ class Ends:
 
     def start(self, end: int, words: Sequence[str]) -> subprocess.Popen[str]:
         """At the lab's end, or the kernel's."""
-        told = dict(os.environ)
+        environment = dict(os.environ)
         if end == 0:
-            told["LD_LIBRARY_PATH"] = str(self.libraries)
+            environment["LD_LIBRARY_PATH"] = str(self.libraries)
             words = ["nsenter", "--net", f"--target={self.pid}", *words]
         words = ["timeout", str(LONGEST_S), *words]
         return subprocess.Popen(
-            words, env=told, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            words, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
 
     def both(self, serves: int, waits: Sequence[str], asks: Sequence[str]) -> list[str]:
@@ -153,9 +153,9 @@ def operations(ends: Ends, player: Path, folder: Path, seed: int, count: int) ->
     return found
 
 
-def main(told: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """The exit code."""
-    count, *seeds = map(int, told or (OPERATIONS, *range(2 * MTUS)))
+    count, *seeds = map(int, argv or (OPERATIONS, *range(2 * MTUS)))
     bad = 0
     with TemporaryDirectory() as name:
         folder = Path(name)

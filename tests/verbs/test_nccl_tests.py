@@ -224,11 +224,11 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_two_ranks(
-    libraries: Path, folder: Path, tests: list[Test], **told: object
+    libraries: Path, folder: Path, tests: list[Test], **environment: object
 ) -> list[tuple[int, str]]:
     """How two ranks on two hosts end, and what they say, for one test after the other."""
     scripts = (["set -e"], ["set -e"])
-    words = " ".join(f"{name}={value}" for name, value in told.items())
+    words = " ".join(f"{name}={value}" for name, value in environment.items())
     for number, test in enumerate(tests):
         place = folder / str(number)
         place.mkdir(parents=True)
@@ -283,9 +283,9 @@ def test_a_bit_that_was_turned_is_counted(libraries: Path, tmp_path: Path) -> No
     liar = tmp_path / "liar.so"
     words = [*STRICT, f"-I{ABI}", "-shared", "-fPIC", str(HERE / "liar.c"), "-ldl"]
     subprocess.run([*build.compiler(), *words, "-o", str(liar)], check=True)
-    told = {"NCCL_NET_PLUGIN": liar, "NCCL_NET_TRUE": libraries / "libnccl-net.so"}
+    environment = {"NCCL_NET_PLUGIN": liar, "NCCL_NET_TRUE": libraries / "libnccl-net.so"}
     test = Test("all_gather_perf", 2, (4096,), 1, 0, type="int8")
-    (code, said), _ = of_two_ranks(libraries, tmp_path / "lies", [test], **told)
+    (code, said), _ = of_two_ranks(libraries, tmp_path / "lies", [test], **environment)
     (row,) = ROW.findall(said)
     assert code == 1 and row[5].split()[3] == row[5].split()[7] == "2", said  # one at either rank
     assert "# Out of bounds values : 4 FAILED" in said

@@ -61,8 +61,8 @@ rank 1 {
 """
 
 
-def write_lines(folder: Path, *told: str) -> None:
-    for host, lines in zip(HOSTS, told, strict=True):
+def write_lines(folder: Path, *texts: str) -> None:
+    for host, lines in zip(HOSTS, texts, strict=True):
         (folder / host).mkdir(parents=True)
         (folder / host / "1-1").write_text(lines)
 

@@ -333,7 +333,7 @@ def between_two(
     ended = over_wire(libraries, f"{peer} - {case}", f"{peer} 10.9.0.1 {case}", loss=loss)
     found = (dict(re.findall(r"^([\w-]+) (\d+)$", said, re.MULTILINE)) for _, said in ended)
     numbers = [{name: int(number) for name, number in each.items()} for each in found]
-    return [(code, said, told) for (code, said), told in zip(ended, numbers, strict=True)]
+    return [(code, said, figures) for (code, said), figures in zip(ended, numbers, strict=True)]
 
 
 @pytest.mark.parametrize("loss", [0.005, pytest.param(0.02, marks=pytest.mark.slow)])
@@ -341,10 +341,10 @@ def test_nccls_messages_arrive_whole_many_at_a_time(
     libraries: Path, nccl_peer: str, loss: float
 ) -> None:
     """From nothing to 3 MB, both ways, into buffers that may be larger, on a wire that loses."""
-    for code, said, told in between_two(libraries, nccl_peer, "exchange", loss):
-        assert code == 0 and told["wrong"] == 0, said
-        assert told["sent-at-once"] == told["received-at-once"] == 32
-        assert told["speed"] == 100_000 and told["guid"] == 1
+    for code, said, figures in between_two(libraries, nccl_peer, "exchange", loss):
+        assert code == 0 and figures["wrong"] == 0, said
+        assert figures["sent-at-once"] == figures["received-at-once"] == 32
+        assert figures["speed"] == 100_000 and figures["guid"] == 1
 
 
 def test_nccl_is_told_of_what_it_must_not_do_and_goes_on(libraries: Path, nccl_peer: str) -> None:
@@ -360,8 +360,8 @@ def test_nccl_is_told_of_what_it_must_not_do_and_goes_on(libraries: Path, nccl_p
     "case", ["sender-killed", pytest.param("receiver-killed", marks=pytest.mark.slow)]
 )
 def test_nccl_is_told_that_its_peer_was_killed(libraries: Path, nccl_peer: str, case: str) -> None:
-    (killed, *_), (code, said, told) = between_two(libraries, nccl_peer, case)
-    assert killed == -9 and code == 0 and told["ended-with"] == 6, said  # ncclRemoteError
+    (killed, *_), (code, said, figures) = between_two(libraries, nccl_peer, case)
+    assert killed == -9 and code == 0 and figures["ended-with"] == 6, said  # ncclRemoteError
 
 
 @pytest.mark.mininet
@@ -590,8 +590,8 @@ def test_each_client_has_a_server_of_its_own() -> None:
 def test_clients_of_several_pairs_begin_together(tmp_path: Path) -> None:
     door, words = VerbsDoor(), ("ib_write_bw", "h1")
     meet = tmp_path / "meet-h1"
-    told = {"CLOSLAB_VERBS_TOGETHER": f"{meet} 2 1"}
-    assert door.together(words, ["h1", "h2", "h3"], 1, tmp_path) == told and meet.is_dir()
+    environment = {"CLOSLAB_VERBS_TOGETHER": f"{meet} 2 1"}
+    assert door.together(words, ["h1", "h2", "h3"], 1, tmp_path) == environment and meet.is_dir()
     for hosts, rank in ((["h1", "h2", "h3"], 0), (["h1", "h2"], 1)):
         assert door.together(words, hosts, rank, tmp_path) == {}
 

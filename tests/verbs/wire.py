@@ -78,7 +78,7 @@ class Host:
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
 
-    def told(self) -> dict[str, object]:
+    def outcome(self) -> dict[str, object]:
         """How it ended and what it said."""
         if self.process.poll() is None:
             self.process.kill()
@@ -164,10 +164,10 @@ def over_wire(
 ) -> list[tuple[int, str]]:
     """How two programs ended and what they said."""
     words = (str(loss), str(seed), pcap, waits, asks)
-    told = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
     done = subprocess.run(
         [*unshare(), sys.executable, "-m", "tests.verbs.wire", *words],
-        env=told, capture_output=True, text=True, check=False, timeout=LONGEST_S + 60,
+        env=environment, capture_output=True, text=True, check=False, timeout=LONGEST_S + 60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [(one["code"], one["said"]) for one in json.loads(done.stdout)]
@@ -189,7 +189,7 @@ def main() -> None:
         for host in hosts:
             host.begin()
         Wire(hosts, float(loss), random.Random(int(seed)), kept).carry()
-        print(json.dumps([host.told() for host in hosts]))
+        print(json.dumps([host.outcome() for host in hosts]))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ FAULTS = {grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.Stat
 
 
 @dataclass
-class Told:
+class Outcome:
     """What came of it."""
 
     said: Counter[str] = field(default_factory=Counter)
@@ -109,10 +109,10 @@ class Conversation:
 class Client:
     """Says things, in whatever order."""
 
-    def __init__(self, rig: Rig, built: Built, seed: str, told: Told) -> None:
+    def __init__(self, rig: Rig, built: Built, seed: str, outcome: Outcome) -> None:
         self._draw = random.Random(seed)
         self._monkey = Monkey(self._draw.getrandbits(32), built.info)
-        self._built, self._told = built, told
+        self._built, self._outcome = built, outcome
         self._channel = grpc.aio.insecure_channel(rig.address)
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._open: list[Conversation] = []
@@ -129,20 +129,20 @@ class Client:
             try:
                 await deed()
             except TimeoutError:
-                self._told.faults.append(f"{deed.__name__} was not answered")
+                self._outcome.faults.append(f"{deed.__name__} was not answered")
         for each in self._open:
             await self._end(each)
         await self._channel.close()
 
     async def _call(self, what: str, call: Any) -> None:
         """Await a call's end, whatever it is."""
-        self._told.said[what] += 1
+        self._outcome.said[what] += 1
         began = time.monotonic()
         code, details = await ended(call)
         if code in FAULTS:
-            self._told.faults.append(f"{what}: {details}")
-        self._told.slowest_s = max(self._told.slowest_s, time.monotonic() - began)
-        self._told.ended[f"{what} {code.name}"] += 1
+            self._outcome.faults.append(f"{what}: {details}")
+        self._outcome.slowest_s = max(self._outcome.slowest_s, time.monotonic() - began)
+        self._outcome.ended[f"{what} {code.name}"] += 1
 
     def _name(self, request: Any) -> Any:
         """Who asks: as a rule as whoever it last bid; else nobody, or for another device."""
@@ -150,8 +150,8 @@ class Client:
         request.device_id = DEVICE_ID if draw.random() < 0.97 else draw.choice((0, 8, 2**63))
         is_bid = isinstance(request, p4r.MasterArbitrationUpdate)
         if is_bid and draw.random() < 0.7:
-            self._told.highest += 1
-            self._bid = draw.randrange(8) if draw.random() < 0.2 else self._told.highest
+            self._outcome.highest += 1
+            self._bid = draw.randrange(8) if draw.random() < 0.2 else self._outcome.highest
             self._role = draw.choice(("reader", "x" * 300)) if draw.random() < 0.1 else ""
         if "election_id" in request.DESCRIPTOR.fields_by_name and draw.random() < 0.97:
             request.election_id.low = self._bid
@@ -172,15 +172,15 @@ class Client:
         roll = draw.random()
         if roll < 0.1:
             self._open.remove(chosen)
-            self._told.said["ends"] += 1
+            self._outcome.said["ends"] += 1
             await self._end(chosen)
         elif roll < 0.15:
             self._open.remove(chosen)
-            self._told.said["vanishings"] += 1
+            self._outcome.said["vanishings"] += 1
             chosen.vanish()
         else:
             message = self._message()
-            self._told.said[message.WhichOneof("update") or "nothing"] += 1
+            self._outcome.said[message.WhichOneof("update") or "nothing"] += 1
             if not await chosen.say(message):
                 self._open.remove(chosen)
                 await self._end(chosen)
@@ -190,9 +190,9 @@ class Client:
             how = await conversation.ended()
         except TimeoutError:
             how = "without a status"
-        self._told.ended[f"stream {how}"] += 1
+        self._outcome.ended[f"stream {how}"] += 1
         if how.partition(":")[0] in {code.name for code in FAULTS} or "without" in how:
-            self._told.faults.append(f"a stream ended {how}")
+            self._outcome.faults.append(f"a stream ended {how}")
 
     def _message(self) -> p4r.StreamMessageRequest:
         draw, message = self._draw, p4r.StreamMessageRequest()
@@ -254,16 +254,16 @@ def _memory() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-async def play(built: Built, count: int, seed: int) -> Told:
+async def play(built: Built, count: int, seed: int) -> Outcome:
     """So many messages, a quarter of them before memory is looked at first."""
-    told = Told()
+    came = Outcome()
     async with running() as rig:
         for part, share in enumerate((0.25, 0.75)):
             each = max(1, round(count * share / CLIENTS))
-            clients = [Client(rig, built, f"{seed} {part} {n}", told) for n in range(CLIENTS)]
+            clients = [Client(rig, built, f"{seed} {part} {n}", came) for n in range(CLIENTS)]
             await asyncio.gather(*(client.go_on(each) for client in clients))
-            told.memory.append(_memory())
-    return told
+            came.memory.append(_memory())
+    return came
 
 
 def main(argv: list[str]) -> int:
@@ -272,12 +272,12 @@ def main(argv: list[str]) -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         built = compile_p4(HERE / "everything.p4", Path(folder))
-        told = asyncio.run(play(built, count, seed))
+        came = asyncio.run(play(built, count, seed))
     took_s = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    print(f"seed {seed}: {told}\n{time.monotonic() - began:.0f} s, {took_s:.0f} of a processor's")
-    for fault in told.faults[:20]:
+    print(f"seed {seed}: {came}\n{time.monotonic() - began:.0f} s, {took_s:.0f} of a processor's")
+    for fault in came.faults[:20]:
         print(fault)
-    return 1 if told.faults else 0
+    return 1 if came.faults else 0
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ class Controller:
     """A stream that keeps what it is told."""
 
     def __init__(self, arbiter: Arbiter, role: str = "") -> None:
-        self.told: list[p4r.MasterArbitrationUpdate] = []
-        self.stream = Stream(lambda message: self.told.append(message.arbitration))
+        self.updates: list[p4r.MasterArbitrationUpdate] = []
+        self.stream = Stream(lambda message: self.updates.append(message.arbitration))
         self._arbiter = arbiter
         self._role = role
 
@@ -29,7 +29,7 @@ class Controller:
         if self._role:
             update.role.name = self._role
         self._arbiter.bid(self.stream, update)
-        return self.told[-1].status.code
+        return self.updates[-1].status.code
 
     def leave(self) -> None:
         self._arbiter.leave(self.stream)
@@ -40,8 +40,8 @@ def test_the_highest_bid_is_primary_and_all_are_told():
     low, high = Controller(arbiter), Controller(arbiter)
     assert low.bid(5) == rpc_code.OK
     assert high.bid(9) == rpc_code.OK
-    assert low.told[-1].status.code == rpc_code.ALREADY_EXISTS
-    assert low.told[-1].election_id.low == 9
+    assert low.updates[-1].status.code == rpc_code.ALREADY_EXISTS
+    assert low.updates[-1].election_id.low == 9
     assert arbiter.is_primary(high.stream)
     assert not arbiter.is_primary(low.stream)
 
@@ -51,7 +51,7 @@ def test_a_bid_that_changes_nothing_is_answered_to_the_bidder_alone():
     primary, backup = Controller(arbiter), Controller(arbiter)
     primary.bid(9)
     assert backup.bid(5) == rpc_code.ALREADY_EXISTS
-    assert len(primary.told) == 1
+    assert len(primary.updates) == 1
 
 
 def test_backups_do_not_slide_into_the_primarys_place():
@@ -60,8 +60,8 @@ def test_backups_do_not_slide_into_the_primarys_place():
     primary.bid(9)
     backup.bid(5)
     primary.leave()
-    assert backup.told[-1].status.code == rpc_code.NOT_FOUND
-    assert backup.told[-1].election_id.low == 9
+    assert backup.updates[-1].status.code == rpc_code.NOT_FOUND
+    assert backup.updates[-1].election_id.low == 9
     assert backup.bid(8) == rpc_code.NOT_FOUND
     assert backup.bid(9) == rpc_code.OK
 
@@ -72,7 +72,7 @@ def test_a_primary_may_step_down():
     primary.bid(9)
     backup.bid(5)
     assert primary.bid(4) == rpc_code.NOT_FOUND
-    assert backup.told[-1].status.code == rpc_code.NOT_FOUND
+    assert backup.updates[-1].status.code == rpc_code.NOT_FOUND
 
 
 def test_the_highest_bid_is_forgotten_when_everybody_left():
@@ -95,7 +95,7 @@ def test_who_bids_nothing_is_never_primary():
     arbiter = Arbiter(1)
     silent, other = Controller(arbiter), Controller(arbiter)
     assert silent.bid(None) == rpc_code.NOT_FOUND
-    assert not silent.told[-1].HasField("election_id")
+    assert not silent.updates[-1].HasField("election_id")
     assert other.bid(None) == rpc_code.NOT_FOUND
     assert other.bid(0) == rpc_code.OK
 
@@ -105,7 +105,7 @@ def test_election_ids_have_128_bits():
     small, big = Controller(arbiter), Controller(arbiter)
     small.bid((1 << 64) - 1)
     assert big.bid(1 << 64) == rpc_code.OK
-    assert small.told[-1].election_id.high == 1
+    assert small.updates[-1].election_id.high == 1
 
 
 def test_each_role_has_a_primary():
@@ -113,7 +113,7 @@ def test_each_role_has_a_primary():
     plain, special = Controller(arbiter), Controller(arbiter, "special")
     assert plain.bid(9) == rpc_code.OK
     assert special.bid(9) == rpc_code.OK
-    assert special.told[-1].role.name == "special"
+    assert special.updates[-1].role.name == "special"
     assert set(arbiter.primaries()) == {plain.stream, special.stream}
 
 

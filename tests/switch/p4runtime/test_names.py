@@ -207,7 +207,7 @@ def test_the_default_action_is_told_as_clients_see_it(translated: Built) -> None
 async def test_a_default_can_be_written_and_put_back_as_p4info_tells_it(translated: Built) -> None:
     ids = Ids(translated.info)
     vrfs = next(t for t in translated.info.tables if t.preamble.alias == "vrfs")
-    told = call(ids, "set_vrf", vrfs.initial_default_action.arguments[0].value)
+    default_call = call(ids, "set_vrf", vrfs.initial_default_action.arguments[0].value)
     default = p4r.TableEntry(table_id=ids.id("vrfs"), is_default_action=True)
     async with controlled(translated) as (_, client):
 
@@ -215,15 +215,15 @@ async def test_a_default_can_be_written_and_put_back_as_p4info_tells_it(translat
             (found,) = await client.read(entity_of(default))
             return found.table_entry.action.action
 
-        assert await now() == told
+        assert await now() == default_call
         default.action.action.CopyFrom(call(ids, "set_vrf", b"green"))
         await client.write(update("MODIFY", default))
         default.ClearField("action")
         assert await now() == call(ids, "set_vrf", b"green")
-        default.action.action.CopyFrom(told)
+        default.action.action.CopyFrom(default_call)
         await client.write(update("MODIFY", default))
         default.ClearField("action")
-        assert await now() == told
+        assert await now() == default_call
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,9 @@ def test_messages_in_every_order_are_answered(built: Built):
     """Some must be allowed, or this proves little; whose bid is highest when is the machine's."""
     wanted = {"writes OK", "programs OK", "stream OK"}
     for seed in range(3, 23):
-        told = asyncio.run(orders.play(built, 500, seed))
-        assert told.faults == []
-        wanted -= told.ended.keys()
+        outcome = asyncio.run(orders.play(built, 500, seed))
+        assert outcome.faults == []
+        wanted -= outcome.ended.keys()
         if not wanted:
             break
     assert not wanted
@@ -170,10 +170,10 @@ def test_messages_in_every_order_are_answered(built: Built):
 
 @pytest.mark.slow
 def test_a_hundred_thousand_messages_leave_nothing(built: Built):
-    told = asyncio.run(orders.play(built, 100_000, seed=4))
-    assert told.faults == []
-    first, last = told.memory
-    assert last - first < 32 << 20, str(told)
+    outcome = asyncio.run(orders.play(built, 100_000, seed=4))
+    assert outcome.faults == []
+    first, last = outcome.memory
+    assert last - first < 32 << 20, str(outcome)
 
 
 @asynchronous

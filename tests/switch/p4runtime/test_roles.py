@@ -218,8 +218,8 @@ async def test_packets_and_digests_go_to_their_roles(built: Built) -> None:
             "routing": set(),
             "unheard-of": set(),
         }
-        told = {role: await heard(by_role[role], kinds) for role, kinds in wanted.items()}
-        assert told == wanted
+        kinds_heard = {role: await heard(by_role[role], kinds) for role, kinds in wanted.items()}
+        assert kinds_heard == wanted
         out = p4r.PacketOut(payload=b"\x01")
         out.metadata.add(metadata_id=1, value=b"\x02")
         out.metadata.add(metadata_id=2, value=b"\x00")

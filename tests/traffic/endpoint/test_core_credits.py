@@ -39,7 +39,7 @@ def heard(star: Path, words: list[bytes]) -> Outcome:
         B: EndpointPlan(config=EndpointConfig(link_bps=10 * GBPS, mtu=256), queue_pairs=(there,),
                         transfers=receives(there, MESSAGES)),
     }  # fmt: skip
-    extra = [f"inject {A} at={STALLED_NS + 10 * n} {told.hex()}" for n, told in enumerate(words)]
+    extra = [f"inject {A} at={STALLED_NS + 10 * n} {frame.hex()}" for n, frame in enumerate(words)]
     return run(star, plans, extra=[f"capture {A}", *extra], delay=500.0, rate=10.0 * GBPS,
                limit=1e6, seed=1.0, timeout=2.5 * STALLED_NS)  # fmt: skip
 

@@ -53,13 +53,13 @@ def test_a_sender_asks_as_the_drafts_have_it(unit: Path) -> None:
 def test_every_rate_is_the_model_s(unit: Path, seed: int) -> None:
     draw = random.Random(seed)
     line, round_ns = draw.choice((10, 100, 400)) * GBPS, draw.choice((4_000, 9_329, 60_000))
-    told = {
+    config = {
         "range": draw.choice((0.3, 1.0, 4.0)), "least": draw.choice((0.05, 0.1, 1.0)),
         "step": draw.choice((0.1, 0.25, 0.9)), "claim": draw.choice((0.1, 0.25, 1.0)),
     }  # fmt: skip
-    words = " ".join(f"poseidon-{name}={value}" for name, value in told.items())
+    words = " ".join(f"poseidon-{name}={value}" for name, value in config.items())
     lines, model, wanted = [f"begin poseidon {line} {round_ns} 4170 0 4 {words}"], None, []
-    model = Flow(line, round_ns, **told)
+    model = Flow(line, round_ns, **config)
     now = 1_000_000
     for _ in range(400):
         now += draw.choice((100, 1_000, round_ns, 3 * round_ns))

@@ -43,8 +43,10 @@ def states(unit: Path, *lines: str) -> list[tuple[float, float, float]]:
 
 def begun(line: int, **parameters: object) -> str:
     """The line that begins a flow with them."""
-    told = " ".join(f"dcqcn-{name.replace('_', '-')}={value}" for name, value in parameters.items())
-    return f"begin dcqcn {line} 10000 4170 0 4 {told}"
+    words = " ".join(
+        f"dcqcn-{name.replace('_', '-')}={value}" for name, value in parameters.items()
+    )
+    return f"begin dcqcn {line} 10000 4170 0 4 {words}"
 
 
 def words_of(of: Parameters) -> dict[str, object]:

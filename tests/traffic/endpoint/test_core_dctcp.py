@@ -30,10 +30,10 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
         increase=packet if is_usual else rng.choice((1, 80, 50_000)),
         least=packet if is_usual else least / 8e9 * base,
     )
-    told = f"dctcp-g={model.g} dctcp-first-alpha={model.alpha}"
+    config = f"dctcp-g={model.g} dctcp-first-alpha={model.alpha}"
     if not is_usual:
-        told += f" dctcp-additive={model.increase} dctcp-minimum={least}"
-    lines, expected = [f"begin dctcp {line} {base} {packet} 0 4 {told}"], [model.cwnd]
+        config += f" dctcp-additive={model.increase} dctcp-minimum={least}"
+    lines, expected = [f"begin dctcp {line} {base} {packet} 0 4 {config}"], [model.cwnd]
     now, una, nxt, marks = 0, 1, 20, rng.choice((0.01, 0.2, 0.9))
     for _ in range(1_000):
         now += 100

@@ -64,9 +64,9 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
     additive, packet = rng.choice((0, 80, 5_000)), rng.choice((1_100, 4_170))
     minimum = rng.choice((0, line // 100))
     asked = rng.choice((ALL, ALL, ALL, LEFT | SENT, RATE | LEFT, RATE, 0))
-    told = f"hpcc-eta={eta} hpcc-max-stage={stages} hpcc-additive={additive}"
-    told += f" hpcc-minimum={minimum}" if minimum else ""
-    lines = [f"begin hpcc {line} {round_ns} {packet} 0 4 {told}"]
+    config = f"hpcc-eta={eta} hpcc-max-stage={stages} hpcc-additive={additive}"
+    config += f" hpcc-minimum={minimum}" if minimum else ""
+    lines = [f"begin hpcc {line} {round_ns} {packet} 0 4 {config}"]
     model = Window(line, round_ns, eta, stages, additive, minimum)
     rates = (25_000, 100_000, 400_000, 800_000, 800_000, 0, UNTOLD)
     hops = rng.randrange(1, 7)
@@ -89,8 +89,8 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
         then[path] = at
         given = " ".join(map(str, words))
         lines.append(f"ack {now} {acked} {following} {asked:x} {path} {len(links)} {given}")
-        hops_told = [link.hop(at, asked, line) for link in links]
-        model.answer(now, acked, following, path, hops_told)
+        stamps = [link.hop(at, asked, line) for link in links]
+        model.answer(now, acked, following, path, stamps)
         expected.append([model.size, model.rate, model.load])
     for step, (*seen, _), wanted in zip(lines[1:], ask(unit, *lines)[1:], expected, strict=True):
         assert seen == pytest.approx(wanted, rel=1e-6), f"{lines[0]}: {step}"

@@ -22,8 +22,8 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
     mbps = [rng.choice((25_000, 100_000, 400_000)) if own else UNTOLD for _ in range(count)]
     rates = [line / 8e9 if each == UNTOLD else each / 8e3 for each in mbps]
     model = PowerTcp(line / 8e9, tau, gamma, flows)
-    told = f"powertcp-gamma={gamma} powertcp-flows={flows}"
-    lines, expected = [f"begin powertcp {line} {tau} {packet} 0 4 {told}"], []
+    config = f"powertcp-gamma={gamma} powertcp-flows={flows}"
+    lines, expected = [f"begin powertcp {line} {tau} {packet} 0 4 {config}"], []
     now, acked, sent, queues = 1_000, 100, [0] * count, [0] * count
     for _ in range(300):
         passed = rng.choice((80, 333, 2_000, tau, 3 * tau))

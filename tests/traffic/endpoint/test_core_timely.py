@@ -38,9 +38,9 @@ def test_every_rate_is_the_model_s(unit: Path, seed: int) -> None:
     if not is_usual:
         given |= {"low-rtt": model.t_low, "high-rtt": model.t_high, "least-rtt": model.min_rtt}
         given |= {"additive": model.delta, "minimum": model.least}
-    told = " ".join(f"timely-{key}={value}" for key, value in given.items())
+    config = " ".join(f"timely-{key}={value}" for key, value in given.items())
     lines, expected, now, rtt = (
-        [f"begin timely {line} {base} 4170 0 4 {told}"],
+        [f"begin timely {line} {base} 4170 0 4 {config}"],
         [model.rate],
         0,
         base,

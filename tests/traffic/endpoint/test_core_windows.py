@@ -35,7 +35,7 @@ def delay_of(rng: random.Random, link: Link, mood: float) -> int:
     return 5 * link.rtt if rng.random() < mood / 10 else usual[int(mood * 2.99)]
 
 
-def told(rng: random.Random, delay: int) -> int | None:
+def known(rng: random.Random, delay: int) -> int | None:
     """What a sender knows of it: nothing, now and then, of what it sent twice."""
     return None if rng.random() < 0.1 else delay
 
@@ -64,7 +64,7 @@ def test_nscc_s_window_is_the_model_s(unit: Path, seed: int) -> None:
             lines.append(f"{what} {now} {size} {in_flight}")
         else:
             acked = link.mtu * rng.choice((1, 1, 1, 4))
-            delay, marked = told(rng, delay_of(rng, link, mood)), rng.random() < mood
+            delay, marked = known(rng, delay_of(rng, link, mood)), rng.random() < mood
             model.ack(now, acked, delay, in_flight, skip=marked)
             words = UNTOLD if delay is None else link.rtt + delay
             lines.append(f"acked {now} {acked} {words} {int(marked)} {in_flight}")
@@ -88,7 +88,7 @@ def test_swift_s_window_is_the_model_s(unit: Path, seed: int) -> None:
             model.lose(now)
             lines.append(f"{rng.choice(('cut', 'lost'))} {now} {link.mtu} 0")
         else:
-            acked, delay = link.mtu * rng.choice((1, 1, 3)), told(rng, delay_of(rng, link, mood))
+            acked, delay = link.mtu * rng.choice((1, 1, 3)), known(rng, delay_of(rng, link, mood))
             model.ack(now, acked, delay)
             lines.append(f"acked {now} {acked} {UNTOLD if delay is None else link.rtt + delay} 0 0")
         expected.append(model.cwnd * link.mtu)
@@ -111,9 +111,9 @@ def test_rccc_s_credit_is_the_model_s(unit: Path, seed: int) -> None:
             lines.append(f"sent 0 {size} {size}")
         if rng.random() < 0.5:
             count += rng.choice((1, 16, 1 << 12, (1 << 23) - 1))
-            told = max(0, count - rng.choice((0, 0, 0, 1, 40)))  # an older one, now and then
-            model.told(told & 0xFFFFFF)
+            low = max(0, count - rng.choice((0, 0, 0, 1, 40)))  # an older one, now and then
+            model.grant(low & 0xFFFFFF)
             count = max(count, model.granted)
-            lines.append(f"granted {told & 0xFFFFFF}")
+            lines.append(f"granted {low & 0xFFFFFF}")
     said = [found[0] for found in ask(unit, *lines) if len(found) == 1]
     assert said == expected

@@ -125,10 +125,10 @@ def test_as_often_as_theory_says(star: Path, delivery: Delivery, loss: float) ->
         outcome = lossy(star, delivery, loss, seed)
         assert not unfinished(outcome.hosts[B])
         again += outcome.counters(A)["retransmitted_packets"]
-    told = 1 + again / (4 * PACKETS)
+    sent = 1 + again / (4 * PACKETS)
     expected = sent_for_each(delivery, loss)
-    assert told == pytest.approx(expected, rel=0.05)
-    assert told - 1 == pytest.approx(expected - 1, rel=0.12)  # of few losses
+    assert sent == pytest.approx(expected, rel=0.05)
+    assert sent - 1 == pytest.approx(expected - 1, rel=0.12)  # of few losses
 
 
 @pytest.mark.parametrize("loss", [0, 0.05])

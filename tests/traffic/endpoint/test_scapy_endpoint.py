@@ -105,9 +105,9 @@ def star_of(
     plans: Mapping[str, EndpointPlan],
     *,
     loses: Callable[[bytes], bool] = lambda _: False,
-    told: Sequence[tuple[int, str, bytes]] = (),
+    injected: Sequence[tuple[int, str, bytes]] = (),
 ) -> Star:
-    """Run all plans to their end; ``told`` are frames of others, when and to whom."""
+    """Run all plans to their end; ``injected`` are frames of others, when and to whom."""
     made = Star()
     events: list[tuple[int, int, str, bytes | None]] = []  # when, in which order, where, what comes
     hosts: dict[str, ScapyEndpoint] = {}
@@ -130,7 +130,7 @@ def star_of(
         hosts[host] = ScapyEndpoint(transmit_of(host))
         for line in plan.lines():
             hosts[host].read(line)
-    for when, host, frame in told:
+    for when, host, frame in injected:
         at(when, host, frame)
     for host, endpoint in hosts.items():
         endpoint.start(0)
@@ -303,7 +303,7 @@ def test_it_stands_still_for_as_long_as_it_is_told(quanta: int) -> None:
         c3_enabled=1, c3_pause_time=quanta, c5_enabled=1, c5_pause_time=7
     ))  # fmt: skip
     free = star_of(plans)
-    held = star_of(plans, told=[(2000, A, frame)])
+    held = star_of(plans, injected=[(2000, A, frame)])
     pause_ns = quanta * 512 // 100
     late_ns = held.end_ns - free.end_ns
     assert pause_ns - 100 <= late_ns <= pause_ns  # a frame was on its way out
@@ -319,8 +319,8 @@ def test_a_pause_ends_when_it_is_lifted(resumes: bool) -> None:
         control = MACControlClassBasedFlowControl(c3_enabled=1, c3_pause_time=quanta)
         return bytes(Ether(dst="01:80:c2:00:00:01", type=0x8808) / control)
 
-    told = [(2000, A, pause(10_000)), (7000, A, pause(0 if resumes else 10))]
-    report = star_of(plans, told=told).reports[A]
+    injected = [(2000, A, pause(10_000)), (7000, A, pause(0 if resumes else 10))]
+    report = star_of(plans, injected=injected).reports[A]
     assert report.paused_ns[3] == 5000 + (0 if resumes else 51)
     assert report.counters["rx_pause_transitions"] == 1
 

@@ -207,13 +207,13 @@ def assert_in_order(star: Path, seed: int) -> None:
     for pdu in sent_by(outcome):
         known = by_channel.setdefault((pdu.to, pdu.channel), {})
         assert known.setdefault(pdu.psn, pdu.stores) == pdu.stores, f"seed {seed}: not as it was"
-    told = [[s for psn in sorted(each) for s in each[psn]] for each in by_channel.values()]
+    stored = [[s for psn in sorted(each) for s in each[psn]] for each in by_channel.values()]
     wanted = [
         [*stores_of(sizes, 1000 * (2 * index + way))]
         for (index, way), sizes in asked.items()
         if names[index][way] == A and sizes
     ]
-    assert sorted(told) == sorted(wanted), f"seed {seed}"
+    assert sorted(stored) == sorted(wanted), f"seed {seed}"
 
 
 @pytest.mark.parametrize(

@@ -154,11 +154,11 @@ def assert_right(star: Path, seed: int) -> None:
         assert not unfinished(report), f"seed {seed}: {host} has {len(unfinished(report))} open"
         counters = report.counters
         assert counters["rx_data_bytes"] == total[host], f"seed {seed}"
-        told = counters["tx_naks"] + counters["cut_packets_known"] + counters["answers_withheld"]
+        known = counters["tx_naks"] + counters["cut_packets_known"] + counters["answers_withheld"]
         if not has_faults:
             refused = counters["rx_refused"]
             # Some may still wait to be told when everything is over.
-            assert told <= counters["rx_cut_packets"] <= told + refused + 64, f"seed {seed}"
+            assert known <= counters["rx_cut_packets"] <= known + refused + 64, f"seed {seed}"
             assert counters["packet_seq_err"] <= outcome.counters(peer)["tx_naks"] * 2
 
 
@@ -209,9 +209,9 @@ def test_what_is_cut_is_sent_again_and_nothing_else(strict_star: Path, cc: str) 
 def test_a_window_hears_of_marks_that_answers_tell_of(strict_star: Path) -> None:
     """NSCC shrinks for what is both marked and late; without marks it is cut packets that tell."""
     marks = {"kmin": 20_000, "kmax": 80_000, "pmax": 1.0}
-    deaf, told = (eight_to_one(strict_star, "nscc", 2_000_000, **each) for each in ({}, marks))
-    assert told.marked > 500
-    cut = [outcome.counters(A)["rx_cut_packets"] for outcome in (told, deaf)]
+    deaf, hearing = (eight_to_one(strict_star, "nscc", 2_000_000, **each) for each in ({}, marks))
+    assert hearing.marked > 500
+    cut = [outcome.counters(A)["rx_cut_packets"] for outcome in (hearing, deaf)]
     assert cut[0] < cut[1] / 2
 
 
@@ -230,8 +230,8 @@ def test_a_lost_tail_is_probed_for(strict_star: Path, lost: str) -> None:
 
 def entropies_of(frames: Sequence[bytes]) -> list[int]:
     """Of the requests among what a host sent, in order."""
-    told = [(frame[42] >> 3, int.from_bytes(frame[34:36], "big") - 0xC000) for frame in frames]
-    return [entropy for kind, entropy in told if kind == 2]
+    requests = [(frame[42] >> 3, int.from_bytes(frame[34:36], "big") - 0xC000) for frame in frames]
+    return [entropy for kind, entropy in requests if kind == 2]
 
 
 @pytest.mark.by_day(1)

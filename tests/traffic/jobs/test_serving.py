@@ -147,9 +147,9 @@ def test_every_client_saves_and_loads_all_of_its_share(seed: int) -> None:
         chance.randint(1, 99_999),
         chance.randint(1, 3),
     )
-    told = {"servers": servers, "save": save, "load": load, "times": times, "at_ns": 500,
+    config = {"servers": servers, "save": save, "load": load, "times": times, "at_ns": 500,
             "every_ns": 4000, "stripes": stripes}  # fmt: skip
-    made = StorageSpec.read(told).schedule(Site(hosts))
+    made = StorageSpec.read(config).schedule(Site(hosts))
     made.check()
     clients = [host for host in range(hosts) if host not in servers]
     for name, size, at in (("checkpoint", save, 0), ("data loading", load, 1)):
@@ -169,7 +169,7 @@ def test_every_client_saves_and_loads_all_of_its_share(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "wrong"),
+    ("config", "wrong"),
     [
         ({"servers": ["h1"]}, "storage that nobody uses"),
         ({"servers": ["h1", "h1"], "save": 5}, "servers: a host is named twice"),
@@ -179,6 +179,6 @@ def test_every_client_saves_and_loads_all_of_its_share(seed: int) -> None:
         ({"servers": [0, 1, 2, 3], "save": 5}, "all hosts are servers"),
     ],
 )
-def test_what_is_wrong_in_storage_is_named(told: dict[str, Any], wrong: str) -> None:
+def test_what_is_wrong_in_storage_is_named(config: dict[str, Any], wrong: str) -> None:
     with pytest.raises((SpecError, TrafficError), match=wrong):
-        StorageSpec.read(told).schedule(Site(4))
+        StorageSpec.read(config).schedule(Site(4))

@@ -92,7 +92,7 @@ def tell(process: subprocess.Popen[str], words: str) -> None:
     process.stdin.flush()
 
 
-def told(process: subprocess.Popen[str]) -> dict[str, int]:
+def counts_of(process: subprocess.Popen[str]) -> dict[str, int]:
     tell(process, "tell")
     assert process.stdout is not None
     words = process.stdout.readline().split()
@@ -100,7 +100,7 @@ def told(process: subprocess.Popen[str]) -> dict[str, int]:
 
 
 def hears_pauses(process: subprocess.Popen[str], count: int) -> None:
-    wait_until(lambda: told(process)["pauses"] == count, "it hears of the pause")
+    wait_until(lambda: counts_of(process)["pauses"] == count, "it hears of the pause")
 
 
 def lasts_s(size: int, dilation: int) -> float:
@@ -145,7 +145,7 @@ def a_paused_class_stands_still_and_others_do_not(program: str) -> None:
         leaf.settimeout(2 * SLOWNESS)
         leaf.send(pause(3, 0))
         assert [leaf.recv(4096) for _ in range(4)] == [ipv4(n, 26) for n in range(4)]
-        counted = told(process)
+        counted = counts_of(process)
         assert (counted["pauses"], counted["sent"], counted["lost"]) == (2, 5, 0)
         # 50 ms at least, which passed so many times slower.
         assert 50_000_000 / dilation <= counted["paused"] <= 335_544
@@ -165,7 +165,7 @@ def what_says_nothing_of_its_class_is_marked(program: str) -> None:
         for mark, dscp, wanted in ((None, 0, 0), (26, 0, 26), (26, 8, 8), (0, 0, 0), (48, 0, 48)):
             if mark is not None:
                 tell(process, f"mark {mark}")
-                told(process)  # it has heard
+                counts_of(process)  # it has heard
             stack.send(ipv4(7, dscp))
             got = leaf.recv(4096)
             assert got == ipv4(7, wanted), (mark, dscp, got[:34].hex())
@@ -189,10 +189,10 @@ def a_full_queue_loses_the_last_and_counts_them(program: str) -> None:
         hears_pauses(process, 1)
         for number in range(30):
             stack.send(ipv4(number, 26))
-        wait_until(lambda: told(process)["lost"] == 20, "the last are lost")
+        wait_until(lambda: counts_of(process)["lost"] == 20, "the last are lost")
         leaf.send(pause(3, 0))
         assert [leaf.recv(4096) for _ in range(10)] == [ipv4(n, 26) for n in range(10)]
-        assert told(process)["lost"] == 20
+        assert counts_of(process)["lost"] == 20
 
 
 @case
@@ -207,7 +207,7 @@ def what_comes_from_the_leaf_goes_to_the_stack(program: str) -> None:
         ):
             leaf.send(frame)
         assert [stack.recv(4096) for _ in range(2)] == [ipv4(1), ipv4(2, 26)]
-        assert told(process)["pauses"] == 0
+        assert counts_of(process)["pauses"] == 0
     with adapter_refused(program) as said:
         assert "cannot be opened" in said
 

@@ -157,7 +157,7 @@ def test_sizes_are_read_from_a_file_of_points(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("0 0\n1000\n", ":2: '1000' is no point; write bytes and per cent"),
         ("0 0\n1000 20 3\n", ":2: '1000 20 3' is no point"),
@@ -172,13 +172,13 @@ def test_sizes_are_read_from_a_file_of_points(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_of_sizes_is_told_with_its_place(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, expected: str
 ) -> None:
     file = tmp_path / "mine.txt"
     file.write_text(text)
     with pytest.raises(SizeError) as caught:
         size_distribution(str(file))
-    assert told in str(caught.value) and str(file) in str(caught.value)
+    assert expected in str(caught.value) and str(file) in str(caught.value)
 
 
 def test_sizes_that_nobody_knows_are_told(tmp_path: Path) -> None:
