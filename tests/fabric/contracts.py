@@ -57,8 +57,8 @@ class Contract:
 @cache
 def done() -> dict[str, Contract]:
     """By file: what its controls, parsers and actions do, with what is compiled in for BMv2."""
-    told = CompileOptions(stop_after="types", defines=("PARKING", "INC"))
-    return {**does(compile_program(PROGRAM, told)), **does(compile_program(PROGRAM, PLAIN))}
+    options = CompileOptions(stop_after="types", defines=("PARKING", "INC"))
+    return {**does(compile_program(PROGRAM, options)), **does(compile_program(PROGRAM, PLAIN))}
 
 
 def does(program: Compiled) -> dict[str, Contract]:
@@ -173,8 +173,8 @@ class _Walk:
         match call.base:
             case c.InstanceRef(instance=instance) if instance.name in registers():
                 if self._file_of(instance.decl_span) != self._file:
-                    told = self._contract.writes if method == "write" else self._contract.reads
-                    told.add(instance.name)
+                    touched = self._contract.writes if method == "write" else self._contract.reads
+                    touched.add(instance.name)
 
 
 def _directions(callee: c.Callee) -> Iterator[str]:
@@ -204,7 +204,7 @@ def _named(node: Any) -> str | None:
                 return None
 
 
-def told(file: Path) -> Contract:
+def said_of(file: Path) -> Contract:
     """What the top of a file says."""
     lines = []
     for line in file.read_text().splitlines():
@@ -229,7 +229,7 @@ def _names(said: str) -> set[str]:
 def wrong(file: str, does: Contract) -> Iterator[str]:
     """What a contract leaves out, and what it says that is not so."""
     says, own = (
-        told(FOLDER / file),
+        said_of(FOLDER / file),
         {name for _, name in _DECLARES.findall((FOLDER / file).read_text())},
     )
     for label, real, needed, named in (

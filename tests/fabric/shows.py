@@ -54,19 +54,19 @@ def incast(run: Runner) -> Figures:
     """Seven hosts write to one at full rate for 100 fabric ms."""
     gbps = PACES[run.place].gbps
     paused = _incast(run)
-    yield "PFC", _pauses_told(paused)
+    yield "PFC", _pauses_text(paused)
     assert paused.drops == {}
     assert paused.result["roce"]["retransmitted_packets"] == 0
     assert _receiver_is_busy(paused, gbps) > 0.97
     _check_hops(paused.pauses())
 
     dropped = _incast(run, "pfc.enabled=false", "transport.timeout=10")
-    yield "neither", _pauses_told(dropped)
+    yield "neither", _pauses_text(dropped)
     assert dropped.drops["buffer_full"] > 100
     assert dropped.pauses() == {}
 
     marked = _incast(run, "ecn.enabled=true", "transport.cc=dcqcn")
-    yield "PFC, ECN and DCQCN", _pauses_told(marked)
+    yield "PFC, ECN and DCQCN", _pauses_text(marked)
     assert marked.drops == {}
     less = 1 - marked.paused_ns / paused.paused_ns
     yield "paused less by", f"{less:.1%}"
@@ -81,7 +81,7 @@ def mixed(run: Runner) -> Figures:
     lossy = f"{{kind: flows, name: lossy, priority: 0, flows: [{collide}]}}"
     lossless = f"{{kind: incast, bytes: {size}}}"
     both = _incast(run, "limit_ns=10ms", f"traffic={{kind: mix, parts: [{lossless}, {lossy}]}}")
-    yield "PFC", _pauses_told(both)
+    yield "PFC", _pauses_text(both)
     assert set(both.drops) == {"buffer_full"}
     assert both.result["pfc"]["stray_xoff_frames"] == 0
     assert both.pauses()
@@ -105,7 +105,7 @@ def _share_of_incast(run: Runner) -> int:
     return round(100 * PACES[run.place].gbps * 125_000 / 7 * 1.3)
 
 
-def _pauses_told(outcome: Outcome) -> str:
+def _pauses_text(outcome: Outcome) -> str:
     pfc = outcome.result["pfc"]
     return (
         f"{sum(outcome.drops.values()):,} drops, {pfc['xoff_frames']:,} pause frames on "

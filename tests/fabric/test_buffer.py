@@ -190,17 +190,17 @@ def check(bed: Testbed, model: Model) -> None:
         values = leaf.plane.read_register(index_of(program, "registers", name))
         return {at: value for at, value in enumerate(values) if value}
 
-    def told(counts: Counter[Queue]) -> dict[int, int]:
+    def cells_of(counts: Counter[Queue]) -> dict[int, int]:
         return {queue_index(*queue): count for queue, count in counts.items() if count}
 
     assert leaf.used()["buffer_pool_used"] == sum(model.taken.values())
     assert leaf.used()["buffer_headroom_used"] == sum(model.emergency.values())
-    assert cells("buffer_shared") == told(model.taken)
-    assert cells("buffer_in_headroom") == told(model.emergency)
-    assert cells("buffer_out_used") == told(model.leaving)
+    assert cells("buffer_shared") == cells_of(model.taken)
+    assert cells("buffer_in_headroom") == cells_of(model.emergency)
+    assert cells("buffer_out_used") == cells_of(model.leaving)
     lossless = {q: n for q, n in model.used.items() if q[1] in LOSSLESS}
     held = {at: n for at, n in cells("buffer_in_used").items() if at % 8 in LOSSLESS}
-    assert held == told(Counter(lossless))
+    assert held == cells_of(Counter(lossless))
     assert cells("pause_asked").keys() == {queue_index(*queue) for queue in model.paused}
     drops = {
         name: leaf.dropped(number)
@@ -209,7 +209,7 @@ def check(bed: Testbed, model: Model) -> None:
     }
     assert drops == {name: count for name, count in model.dropped.items() if count}
     for name, counts in (("in_discards", model.in_discards), ("out_discards", model.out_discards)):
-        assert {at: n for at, n in enumerate(leaf.counters(name)) if n} == told(counts)
+        assert {at: n for at, n in enumerate(leaf.counters(name)) if n} == cells_of(counts)
 
 
 @pytest.mark.by_day(2)
@@ -300,8 +300,8 @@ def test_profiles_change_while_packets_are_inside_and_nothing_leaks() -> None:
         leaf.plane.inject(1, frame, now)
         now += rng.choice([0, 2_000])
         if turn % 20 == 19:
-            told = switch_plan(FABRIC, node, routes_of(FABRIC)[node], any_settings(rng))
-            changed = tuple(e for e in told if getattr(e, "table", "") == "buffer_profiles")
+            plan = switch_plan(FABRIC, node, routes_of(FABRIC)[node], any_settings(rng))
+            changed = tuple(e for e in plan if getattr(e, "table", "") == "buffer_profiles")
             leaf.tell(changed, Verb.MODIFY)
     while leaf.plane.stats().held:
         now += 100_000

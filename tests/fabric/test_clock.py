@@ -24,10 +24,10 @@ TURN = 2**48 - 2**44  # when the clock is set back first (switch/rt/sw.h),
 BACK = 2**47  # by how much, and when again
 EARLY = 2**45
 SPAN = 400_000
-Told = list[object]
+Seen = list[object]
 
 
-def lived(begin: int, seed: int, policy: Policy) -> Told:
+def lived(begin: int, seed: int, policy: Policy) -> Seen:
     """All that leaves a leaf within a while, its times from the beginning, and what it counts."""
     rng = random.Random(f"{policy} {seed}")
     settings = Settings(
@@ -42,7 +42,7 @@ def lived(begin: int, seed: int, policy: Policy) -> Told:
         ipv4_frame("10.0.1.1", "10.0.2.1", size=1500, src_port=port) for port in range(1000, 1016)
     ]
     heard = [with_header(near, 1, 7, (0, 7), leaf=2), pause_frame(0xFFFF), pause_frame(0x40)]
-    told: Told = []
+    seen: Seen = []
     now, wake = begin, leaf.plane.service(begin)
     while now < begin + SPAN:
         now += rng.choice((50, 50, 50, 200, 3000, 30_000))
@@ -54,12 +54,12 @@ def lived(begin: int, seed: int, policy: Policy) -> Told:
         )  # fmt: skip
         leaf.plane.inject(port, frame, now)
         wake = leaf.plane.service(now)
-        told += [(port, frame, when - begin) for port, frame, when in leaf.plane.outputs()]
+        seen += [(port, frame, when - begin) for port, frame, when in leaf.plane.outputs()]
     stats = leaf.plane.stats()
     assert stats.received + stats.copies == stats.sent + stats.held + sum(stats.drops.values())
     totals = [leaf.register("pause_total", cell) for cell in range(8 * 5)]
     gates = [leaf.register("queue_gate", cell) - leaf.register("clock") for cell in range(8 * 5)]
-    return [*told, dict(stats.drops), totals, [gate for gate in gates if gate > 0]]
+    return [*seen, dict(stats.drops), totals, [gate for gate in gates if gate > 0]]
 
 
 @pytest.mark.parametrize("policy", [Policy.FLOWLET, Policy.CONGA])

@@ -38,8 +38,8 @@ def fabric_of(near: list[int], far: list[int]) -> Fabric:
     return fabric
 
 
-def with_header(frame: bytes, path: int, metric: int, told: tuple[int, int], leaf: int) -> bytes:
-    header = leaf.to_bytes(2, "big") + bytes((path, metric, *told))
+def with_header(frame: bytes, path: int, metric: int, echo: tuple[int, int], leaf: int) -> bytes:
+    header = leaf.to_bytes(2, "big") + bytes((path, metric, *echo))
     return frame[:12] + b"\x88\xb5" + header + frame[12:]
 
 
@@ -162,7 +162,7 @@ def test_every_way_of_the_far_leaf_is_told_of_in_turn(seed: int) -> None:
     near[:2] = [100, 25]
     switch, _, _ = rig(near, far, seed + 1)
     theirs = sum(1 for a, b in zip(near, far, strict=True) if a and b)
-    told: list[tuple[int, int]] = []
+    echoed: list[tuple[int, int]] = []
     metrics = [draw.randrange(1, 8) for _ in range(theirs)]
     now = 10_000
     for path in [*range(theirs), *(draw.randrange(theirs) for _ in range(3 * theirs))]:
@@ -176,5 +176,5 @@ def test_every_way_of_the_far_leaf_is_told_of_in_turn(seed: int) -> None:
         switch.plane.inject(1, ipv4_frame("10.0.1.1", "10.0.2.1", size=200), now)
         switch.plane.service(now)
         ((_, sent, _),) = switch.plane.outputs()
-        told.append(header_of(sent)[3:])
-    assert told == [(way, metrics[way]) for way in range(theirs)] * 3
+        echoed.append(header_of(sent)[3:])
+    assert echoed == [(way, metrics[way]) for way in range(theirs)] * 3

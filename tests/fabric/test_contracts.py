@@ -35,8 +35,8 @@ def test_it_reads_and_writes_what_its_top_says(file: str) -> None:
 )
 def test_the_internals_name_blocks_in_the_order_of_the_program(control: str, begins: str) -> None:
     text = (ROOT / "docs" / "internals.md").read_text()
-    (told,) = (each for each in text.split("\n\n") if each.startswith(begins))
-    assert re.findall(r"`(\w+)`", told) == order(control)
+    (paragraph,) = (each for each in text.split("\n\n") if each.startswith(begins))
+    assert re.findall(r"`(\w+)`", paragraph) == order(control)
 
 
 PROGRAM = """// A block.

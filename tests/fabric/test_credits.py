@@ -37,15 +37,15 @@ def numbered(number: int, inner: bytes) -> bytes:
 
 
 def answer(expected: int, first: int, behind: int) -> bytes:
-    told = b"".join(number.to_bytes(3, "big") for number in (expected, first, behind))
-    return bytes(12) + b"\x88\xb6\x02" + told
+    fields = b"".join(number.to_bytes(3, "big") for number in (expected, first, behind))
+    return bytes(12) + b"\x88\xb6\x02" + fields
 
 
 def bed_of(settings: Settings) -> Testbed:
     return Testbed.build(leaf_spine(2, 1, 2), settings)
 
 
-def told(bed: Testbed, switch: str = "leaf1") -> tuple[int, ...]:
+def state_of(bed: Testbed, switch: str = "leaf1") -> tuple[int, ...]:
     """What a switch goes by: limits of all its queues, and what was freed."""
     plane = bed.network.switches[switch]
     cells = range(8, 8 * 6)
@@ -63,24 +63,24 @@ def dropped(bed: Testbed, reason: str, switch: str = "leaf1") -> int:
 @pytest.mark.parametrize("settings", [PLAIN, CREDITS], ids=["pauses", "credits"])
 def test_nobody_grants_a_switch_what_its_link_has_not(settings: Settings) -> None:
     bed = bed_of(settings)
-    before = told(bed)
+    before = state_of(bed)
     rng = random.Random(1)
     for _ in range(200):
         port = rng.choice((HOST_PORT, 2, 3))  # two hosts, and the spine
         grant = word(GRANT, rng.randrange(2**20, 2**32), rng.randrange(256))
         bed.network.inject("leaf1", port, grant)
-    assert told(bed) == before
+    assert state_of(bed) == before
     assert dropped(bed, "foreign_credit") == 200
     assert bed.network.switches["leaf1"].balance() == 0
 
 
 def test_what_is_said_in_other_words_is_no_word_of_credits() -> None:
     bed = bed_of(CREDITS)
-    before = told(bed)
+    before = state_of(bed)
     bed.network.inject("leaf1", HOST_PORT, word(3, 1000))
     bed.network.inject("leaf1", HOST_PORT, word(GRANT, 1000, oui=0x0080C2))
     bed.network.inject("leaf1", HOST_PORT, word(GRANT, 1000)[:22])
-    assert told(bed) == before
+    assert state_of(bed) == before
     assert dropped(bed, "foreign_credit") == 1
     assert dropped(bed, "not_ip") == 1
     assert dropped(bed, "malformed") == 1

@@ -151,7 +151,7 @@ class Witness:
         return least, most
 
 
-def told(witness: Witness, name: str, number: int, signal: Signal) -> tuple[float, float]:
+def bounds_of(witness: Witness, name: str, number: int, signal: Signal) -> tuple[float, float]:
     """What a hop has to say: no less, and no more, by what rounding to nanoseconds hides."""
     stay = witness.stays[name, number]
     rate = witness.link(name, stay.port).rate_bps
@@ -174,7 +174,7 @@ def check(witness: Witness, frame: bytes, asked: Signal) -> bool:
     bounds, names = [], witness.order[number]
     start = ALL_ONES[kind] if signal < 2 else 0
     for name in names:
-        low, high = told(witness, name, number, asked)
+        low, high = bounds_of(witness, name, number, asked)
         bounds.append((quantised(kind, asked, low), quantised(kind, asked, high)))
     least = worst([start, *(low for low, _ in bounds)])
     most = worst([start, *(high for _, high in bounds)])

@@ -82,11 +82,11 @@ def test_every_word_may_be_the_last_that_a_packet_meets(
             changes.extend(in_turn(fabric, drained, wanted))
         drained = changes.popleft()
         after = switch_plans(bed.fabric, replace(settings, drained=drained), groups=numbers)
-        told = [(name, word) for name in plans for word in words_of(plans[name], after[name])]
+        pending = [(name, word) for name in plans for word in words_of(plans[name], after[name])]
         # Switches are told side by side, each its own words in their order.
-        turns = [name for name, _ in told]
+        turns = [name for name, _ in pending]
         rng.shuffle(turns)
-        left = {name: [word for whose, word in told if whose == name] for name in plans}
+        left = {name: [word for whose, word in pending if whose == name] for name in plans}
         for name in turns:
             verb, entity = left[name].pop(0)
             bed.switch(name).tell((entity,), verb)

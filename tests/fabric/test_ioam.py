@@ -296,7 +296,7 @@ def test_each_bit_of_a_type_has_its_words(bit: int) -> None:
     size = 2 if bit in (8, 9, 10) else 1
     found = transit(4 if bit % 2 else 6, 1 << 23 - bit, size, 3 * size + 1, 2 * size)
     assert found.left == size and found.words[:size] == [0] * size
-    told = found.words[size : 2 * size]
+    added = found.words[size : 2 * size]
     spine1 = 2 << 16 | 1
     expected = {
         0: [63 << 24 | spine1],
@@ -306,9 +306,9 @@ def test_each_bit_of_a_type_has_its_words(bit: int) -> None:
         9: [1, 2],
     }
     if bit in (5, 6, 11):
-        assert 0 < told[0] < 65536
+        assert 0 < added[0] < 65536
     else:
-        assert told == expected.get(bit, [ALL_ONES] * size)
+        assert added == expected.get(bit, [ALL_ONES] * size)
     assert found.words[2 * size :] == [0] * (size + 1)
 
 

@@ -95,14 +95,14 @@ def test_a_sender_is_told_whose_queue_pair_is_to_slow_down(way: str, ip: int) ->
     data = [frame for _, frame in bed.host("h3").arrived]
     assert len(data) == 120
     for name, pair in (("h1", 77), ("h2", 78)):
-        told = [frame for _, frame in bed.host(name).arrived]
+        notices = [frame for _, frame in bed.host(name).arrived]
         telling = ("leaf1", "spine1")  # telemetry makes packets longer behind the leaf
         wanted = [expected(bed, switch, name, "h3", pair, 49152) for switch in telling]
-        assert len(told) >= 3
-        for frame in told:
+        assert len(notices) >= 3
+        for frame in notices:
             assert frame[12:14] == (b"\x86\xdd" if ip == 6 else b"\x08\x00")
             assert any(same(frame, each) for each in wanted), frame.hex()
-        assert any(same(frame, wanted[0]) for frame in told)
+        assert any(same(frame, wanted[0]) for frame in notices)
     if way == "plain":
         assert {ecn_of(frame) for frame in data} == {2}
     assert not bed.drops()
@@ -127,7 +127,7 @@ def test_each_flow_is_told_once_in_an_interval(seed: int) -> None:
     )
     assert len(bed.host("h1").arrived) == 5 * 150
     last: dict[tuple[bytes, bytes], int] = {}
-    told = Counter[bytes]()
+    by_flow = Counter[bytes]()
     notices = 0
     for when, _, frame in sent:
         if len(frame) == 74 and frame[42] == CNP and frame[22] == 63:  # as its switch sent it
@@ -135,22 +135,22 @@ def test_each_flow_is_told_once_in_an_interval(seed: int) -> None:
             if flow in last:
                 assert when - last[flow] >= interval - 200  # as they leave, after others perhaps
             last[flow] = when
-            told[frame[47:50]] += 1
+            by_flow[frame[47:50]] += 1
             notices += 1
-    assert len(told) == 5
+    assert len(by_flow) == 5
     assert notices == sum(sum(s.counters("notices")) for s in bed.network.switches.values())
     for number, src in enumerate(sources):
-        assert len(bed.host(src).arrived) == told[(1000 + number).to_bytes(3, "big")]
+        assert len(bed.host(src).arrived) == by_flow[(1000 + number).to_bytes(3, "big")]
     assert sum(sum(s.counters("marked")) for s in bed.network.switches.values()) <= len(sources)
 
 
 @pytest.mark.parametrize(
-    ("opcode", "port", "marks", "told"),
+    ("opcode", "port", "marks", "is_notified"),
     [(ACK, 4791, False, False), (CNP, 4791, False, False), (0x04, 4791, False, True),
      (WRITE, 4793, True, False)],
 )  # fmt: skip
 def test_only_what_has_a_sender_to_slow_is_told_of(
-    opcode: int, port: int, marks: bool, told: bool
+    opcode: int, port: int, marks: bool, is_notified: bool
 ) -> None:
     """Answers have none, and other transports' are marked as ever."""
     bed = Testbed.build(leaf_spine(2, 1, 2), TELLING)
@@ -161,7 +161,7 @@ def test_only_what_has_a_sender_to_slow_is_told_of(
         frames[src] = [bytes(frame)] * 60
     crowd(bed, frames)
     assert any(ecn_of(frame) == 3 for _, frame in bed.host("h3").arrived) == marks
-    assert bool(bed.host("h1").arrived) == told
+    assert bool(bed.host("h1").arrived) == is_notified
 
 
 def test_nothing_from_outside_begins_a_notification() -> None:

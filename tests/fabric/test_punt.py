@@ -37,8 +37,8 @@ def layer2(
     """A frame between neighbours; if it is IPv6, between two link-local addresses."""
     macs = bytes.fromhex("0201010000010201020000" + "01")
     head = struct.pack("!IHBB", 6 << 28, size - 54, next_header, 255) + LINK_LOCAL + dst
-    told = (head if kind == IPV6 else b"") + mark.to_bytes(8, "big")
-    return (macs + kind + told).ljust(size, b"\xa5")
+    body = (head if kind == IPV6 else b"") + mark.to_bytes(8, "big")
+    return (macs + kind + body).ljust(size, b"\xa5")
 
 
 class Seen(NamedTuple):

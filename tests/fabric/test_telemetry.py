@@ -194,8 +194,8 @@ def test_links_tell_their_rate_the_time_and_what_they_had_sent(seed: int) -> Non
     bed.network.tap = check
     for at in range(60):
         plain = bed.frame("h2", "h3", size=draw.randrange(64, 1500), mark=at)
-        told = int_packet(bed, 0x1000, 4, own=0xE000, to="h3")
-        bed.network.at(100 * at, lambda f=told: bed.network.inject("leaf1", 1, f))
+        carrier = int_packet(bed, 0x1000, 4, own=0xE000, to="h3")
+        bed.network.at(100 * at, lambda f=carrier: bed.network.inject("leaf1", 1, f))
         bed.network.at(draw.randrange(6000), lambda f=plain: bed.network.inject("leaf1", 2, f))
     bed.network.run(200_000)
     assert seen == 3 * 60
@@ -222,8 +222,8 @@ def transit_stack(instructions: int, words: int, hops: int = 5) -> bytes:
 @pytest.mark.parametrize("bit", range(16))
 def test_each_instruction_adds_its_words(bit: int) -> None:
     words = 2 if bit in (4, 5, 6) else 1
-    told = transit_stack(1 << (15 - bit), words)[16:]
-    assert len(told) == 4 * words
+    added = transit_stack(1 << (15 - bit), words)[16:]
+    assert len(added) == 4 * words
     spine1 = int.to_bytes(2 << 16 | 1, 4, "big")
     expected = {
         0: spine1,
@@ -235,16 +235,16 @@ def test_each_instruction_adds_its_words(bit: int) -> None:
         8: b"\x00" + (216).to_bytes(3, "big"),
     }
     if bit == 7:
-        assert 0 < int.from_bytes(told, "big") < 65536
+        assert 0 < int.from_bytes(added, "big") < 65536
     else:
-        assert told == expected.get(bit, b"\xff" * 4 * words)
+        assert added == expected.get(bit, b"\xff" * 4 * words)
 
 
 def test_all_instructions_at_once_come_in_order() -> None:
-    told = transit_stack(0xFFFF, 19)[16:]
-    assert told[:4] == int.to_bytes(2 << 16 | 1, 4, "big")
-    assert told[4:8] == bytes.fromhex("00010002")
-    assert told[-28:] == b"\xff" * 28
+    added = transit_stack(0xFFFF, 19)[16:]
+    assert added[:4] == int.to_bytes(2 << 16 | 1, 4, "big")
+    assert added[4:8] == bytes.fromhex("00010002")
+    assert added[-28:] == b"\xff" * 28
 
 
 def test_a_hop_adds_nothing_when_the_hops_are_used_up_or_the_length_is_not_its_own() -> None:
@@ -299,11 +299,11 @@ def test_hops_without_room_add_nothing_and_say_so(seed: int) -> None:
             else:
                 is_exceeded = True
         due[at] = is_exceeded, hops
-    told = {
+    reported = {
         Clock.number(report.packet): (report.mtu_exceeded, len(report.hops) - 1)
         for report in reports_of(bed, "leaf8")
     }
-    assert told == due
+    assert reported == due
     assert largest <= mtu
     assert len(set(due.values())) > 1
 

@@ -117,7 +117,7 @@ def test_every_packet_arrives_whole_or_as_headers_or_is_counted(seed: int) -> No
     bed.network.run(20_000_000)
 
     seen: Counter[int] = Counter()
-    told: Counter[int] = Counter()
+    cut: Counter[int] = Counter()
     for name in hosts:
         for _, arrived in bed.host(name).arrived:
             got = arrived[:12] + arrived[16:] if has_tags else arrived
@@ -129,7 +129,7 @@ def test_every_packet_arrives_whole_or_as_headers_or_is_counted(seed: int) -> No
             dscp = got[15] >> 2
             length = int.from_bytes(got[16:18])
             if dscp in (CUT, CUT_LAST):
-                told[dscp] += 1
+                cut[dscp] += 1
                 assert (was[15] >> 2, length) == (26, left - 14)
                 assert got[14 + length :] == b"" or settings.telemetry.share
                 assert got[26 : 14 + length] == was[26 : 14 + length]  # UDP's length as it was
@@ -149,8 +149,8 @@ def test_every_packet_arrives_whole_or_as_headers_or_is_counted(seed: int) -> No
     )
     drops = bed.drops()
     assert everywhere > 40
-    assert told[CUT_LAST] == at_last
-    assert everywhere == told[CUT] + told[CUT_LAST] + drops.get("cut_lost", 0)
+    assert cut[CUT_LAST] == at_last
+    assert everywhere == cut[CUT] + cut[CUT_LAST] + drops.get("cut_lost", 0)
     assert set(drops) <= {"buffer_full", "cut_lost"}
     assert len(sent) == len(seen) + sum(drops.values())
     bed.check_accounts()

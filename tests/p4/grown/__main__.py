@@ -63,8 +63,8 @@ def main() -> int:
             counts[verdict] += 1
             for line in (found or [])[:SHOWN]:
                 print(f"{number}: {line[:400]}", flush=True)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    print(f"{words.on}: {told}; {time.monotonic() - began:.0f} s")
+    text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    print(f"{words.on}: {text}; {time.monotonic() - began:.0f} s")
     return 1 if counts["different"] else 0
 
 

@@ -228,11 +228,11 @@ def as_bits(inner: Expr) -> Expr:
         case Bool():
             return cast(Bits(1), inner)
         case Enum(_, members, 0):
-            told = literal(Bits(8), 255)
+            encoded = literal(Bits(8), 255)
             for number, (name, _) in enumerate(members):
                 same = binary(Bool(), inner, "==", literal(inner.kind, name), COMPARISONS["=="])
-                told = chosen(same, literal(Bits(8), number), told)
-            return told
+                encoded = chosen(same, literal(Bits(8), number), encoded)
+            return encoded
         case Enum(_, _, width):
             return cast(Bits(width), inner)
     return inner

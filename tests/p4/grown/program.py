@@ -464,7 +464,7 @@ class Program(Grower):
                 scope.steps += [self._recirculated] * 2 if "recirculate" in self.fates else []
                 scope.steps += [self._drop] if self.often(0.2) else []
             begun = [self._have_tag()]
-            begun += self._begin_ingress() if is_ingress else self._told(EGRESS_TOLD)
+            begun += self._begin_ingress() if is_ingress else self._noted(EGRESS_FIELDS)
             body = self.block(self.size)
             end = [] if is_ingress else [self._tell()]
             control.body = sequence([*begun, body, *end])
@@ -493,9 +493,9 @@ class Program(Grower):
         was_wrong = variable(BOOL, self.name("v"))
         begun = [self._send(), declared(was_wrong, error)]
         self.scope.places.append(was_wrong)
-        return [*begun, *self._told(INGRESS_TOLD)]
+        return [*begun, *self._noted(INGRESS_FIELDS)]
 
-    def _told(self, fields: dict[str, int]) -> list[Stmt]:
+    def _noted(self, fields: dict[str, int]) -> list[Stmt]:
         """Variables for some of what the switch tells of a packet."""
         begun = []
         for name in self.rng.sample(sorted(fields), 2):
@@ -886,8 +886,8 @@ class Program(Grower):
         if group := run.variables["std.mcast_grp"]:
             for number, ports in self.groups[group]:
                 for to in ports:
-                    told = {"std.instance_type": REPLICATED, "std.egress_rid": number}
-                    self._leave(_fork(run, told), cursor, to, sent)
+                    fields = {"std.instance_type": REPLICATED, "std.egress_rid": number}
+                    self._leave(_fork(run, fields), cursor, to, sent)
             return None
         if (to := run.variables["std.egress_spec"]) == DROPPED:
             return None
@@ -920,9 +920,9 @@ class Program(Grower):
         run.variables |= {"std.egress_port": port, "std.egress_spec": 0}
         self.egress.run(run)
         if "egress clone" in run.wants:
-            told = self._kept(run, "egress clone", CLONED_AT_EGRESS)
-            told |= {"meta.turns": 0, "std.egress_rid": 0, "std.ingress_port": 0}
-            self._leave(_fork(run, told), cursor, EGRESS_CLONE_PORT, sent)
+            fields = self._kept(run, "egress clone", CLONED_AT_EGRESS)
+            fields |= {"meta.turns": 0, "std.egress_rid": 0, "std.ingress_port": 0}
+            self._leave(_fork(run, fields), cursor, EGRESS_CLONE_PORT, sent)
         if run.variables["std.egress_spec"] == DROPPED:
             return None
         head = self.heads["k"].get(run)
@@ -1058,8 +1058,8 @@ class Program(Grower):
 
 # What the switch tells of a packet, with its width. How long it is at egress is not asked: BMv2
 # adds and takes away what `setValid` and its like do, but not what assignments of headers do.
-INGRESS_TOLD = {"ingress_port": 9, "checksum_error": 1, "instance_type": 32, "packet_length": 32}
-EGRESS_TOLD = {"egress_port": 9, "egress_rid": 16, "instance_type": 32, "ingress_port": 9}
+INGRESS_FIELDS = {"ingress_port": 9, "checksum_error": 1, "instance_type": 32, "packet_length": 32}
+EGRESS_FIELDS = {"egress_port": 9, "egress_rid": 16, "instance_type": 32, "ingress_port": 9}
 EMITTED = ("tag", "a", "b", "c", "k", "s", "u", "probe")
 
 
@@ -1073,10 +1073,10 @@ def _cursor(run: Run) -> Cursor:
     return cursor
 
 
-def _fork(run: Run, told: dict[str, Any]) -> Run:
+def _fork(run: Run, fields: dict[str, Any]) -> Run:
     """A copy of a packet, of which the switch tells something else."""
     copy = run.fork()
-    copy.variables |= told
+    copy.variables |= fields
     return copy
 
 
