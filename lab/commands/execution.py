@@ -17,13 +17,11 @@ import typer
 from rich.console import Console
 
 from lab.commands.options import make_out, seconds_of
-from lab.commands.ranks import joined
 from lab.engines import EXACT, RunOptions
 from lab.engines.sim.checkpoint import discard
 from lab.engines.sim.parts import threads_here
-from lab.engines.sim.ranks import launched
+from lab.engines.sim.ranks import Launched, Ranks, launched
 from lab.errors import LabError
-from lab.machine.scratch import scratch
 from lab.progress import Stages
 from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -102,9 +100,7 @@ def execute(
     several of this."""
     with ExitStack() as stack:
         how = launched()
-        ranks = None if how is None else stack.enter_context(joined(how, engine))
-        # Who is not first keeps nothing, but the program that it compiles.
-        elsewhere = stack.enter_context(scratch()) if ranks and not ranks.is_first else None
+        ranks, elsewhere = (None, None) if how is None else _joined(how, engine, stack)
         chosen = catalogue.load(name, (*changes, *([] if seed is None else [f"seed={seed}"])))
         options = RunOptions(
             out=Path(),
@@ -149,6 +145,16 @@ def execute(
             if out is None:
                 shutil.rmtree(folder, ignore_errors=True)
         raise typer.Exit(code)
+
+
+def _joined(how: Launched, engine: str, stack: ExitStack) -> tuple[Ranks, Path | None]:
+    """All ranks; and where this one keeps the program that it compiles, if it is not the first,
+    which keeps all else."""
+    from lab.commands.ranks import joined  # which few runs need
+    from lab.machine.scratch import scratch
+
+    ranks = stack.enter_context(joined(how, engine))
+    return ranks, None if ranks.is_first else stack.enter_context(scratch())
 
 
 def _check_checkpoint(out: Path | None, page: Page | None) -> None:

@@ -357,8 +357,8 @@ ps_t schedule_send(struct ep *ep, uint8_t port, uint32_t stored, uint32_t wire, 
 /* requester.c */
 /* Let time be out when this one is, from now on; progress begins with the first again. */
 void requester_await(const struct ep *ep, struct qp *qp, ns_t now, bool progress);
-/* Another time-out without progress: whether it was one too many. */
-bool requester_gives_up(const struct ep *ep, struct qp *qp);
+/* Time was out: whether all from what is not answered on is to go again. */
+bool requester_timed_out(struct ep *ep, struct qp *qp, ns_t now);
 /* Put a message behind those posted before; let go of those that end at or before a number. */
 void requester_append(struct ep *ep, struct qp *qp, struct ep_message *message);
 void requester_complete(struct ep *ep, struct qp *qp, uint64_t acked, ns_t now);

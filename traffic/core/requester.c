@@ -209,7 +209,7 @@ void requester_await(const struct ep *ep, struct qp *qp, ns_t now, bool progress
         out->silent = out->retries = 0;
 }
 
-bool requester_gives_up(const struct ep *ep, struct qp *qp)
+static bool gives_up(const struct ep *ep, struct qp *qp)
 {
     struct sending *out = qp->out;
     const struct ep_config *config = &ep->config;
@@ -451,26 +451,33 @@ static void go_back(struct qp *qp, uint64_t to)
     out->since_request = 0;
 }
 
-static void timeout(struct ep *ep, struct qp *qp, ns_t now)
+bool requester_timed_out(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct sending *out = qp->out;
     out->rto_at = NS_NEVER;
     if (qp->error || qp->una >= out->sent)
-        return;
+        return false;
     if (out->rewound) { /* what the last one asked for could not leave yet: a pause, no silence */
         out->rto_at = now + out->rto;
-        return;
+        return false;
     }
     ep->counters.local_ack_timeout_err++;
-    if (requester_gives_up(ep, qp)) {
+    if (gives_up(ep, qp)) {
         qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
-        return;
+        return false;
     }
     requester_await(ep, qp, now, false);
     out->rewound = true;
+    return true;
+}
+
+static void timeout(struct ep *ep, struct qp *qp, ns_t now)
+{
+    if (!requester_timed_out(ep, qp, now))
+        return;
     if (qp->selective) {
         qp->selective->resend = qp->una;
-        qp->selective->lost_before = out->sent;
+        qp->selective->lost_before = qp->out->sent;
     } else {
         go_back(qp, qp->una);
     }

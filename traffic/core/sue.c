@@ -264,22 +264,9 @@ static void refused(struct ep *ep, struct qp *qp, uint64_t expected, ns_t now)
 
 static void timeout(struct ep *ep, struct qp *qp, ns_t now)
 {
-    struct sending *out = qp->out;
-    out->rto_at = NS_NEVER;
-    if (qp->error || qp->una >= out->sent)
+    if (!requester_timed_out(ep, qp, now))
         return;
-    if (out->rewound) { /* nothing could leave since: a pause, no silence */
-        out->rto_at = now + out->rto;
-        return;
-    }
-    ep->counters.local_ack_timeout_err++;
-    if (requester_gives_up(ep, qp)) {
-        qp_fail(ep, qp, EP_RETRY_EXCEEDED, now);
-        return;
-    }
-    requester_await(ep, qp, now, false);
-    out->rewound = true;
-    out->next = qp->una;
+    qp->out->next = qp->una;
     schedule_data(ep, qp, now);
 }
 

@@ -21,7 +21,6 @@ from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
 from lab.engines.sim.checkpoint import Checkpoints, Moment
 from lab.engines.sim.control import SimulatedSwitches, lines_of
-from lab.engines.sim.gathering import gathered
 from lab.engines.sim.improvement import Improvement
 from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.engines.sim.skipping import Counted, Cuts
@@ -517,6 +516,8 @@ def _outcome(
         ended=ended,
     )
     if ranks is not None:
+        from lab.engines.sim.gathering import gathered  # which few runs need
+
         outcome = gathered(outcome, fabric, ranks)
     lost = overrun(experiment, outcome.switches, outcome.endpoints)
     return replace(outcome, fidelity=_fidelity(lost))

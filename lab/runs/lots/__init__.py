@@ -28,6 +28,7 @@ from lab.scenario.translate import controller_settings
 from params.classes import CONTROL_PRIORITY
 from params.load_balancing import Moves, Policy
 from traffic.congestion import CONTROLS
+from traffic.endpoint import TransportKind
 
 __all__ = ["LEFT_OUT", "Drawn", "drawn"]
 
@@ -211,7 +212,7 @@ def _carried(lot: Lot, chosen: Frame) -> list[int]:
 
 
 def _uses_control(transport: Section) -> bool:
-    sprays = transport.get("kind", "roce") in ("uet", "mrc")
+    sprays = TransportKind(transport.get("kind", "roce")).sprays
     return sprays or CONTROLS[transport["cc"]].hears_notices or transport.get("acks") == "control"
 
 
