@@ -98,7 +98,8 @@ class Recorder:
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is quick: no network is brought up, and no clock is waited for."""
     quick = cheap(noted())
-    kept, rest = [], []
+    kept: list[pytest.Item] = []
+    rest: list[pytest.Item] = []
     for item in items:
         is_quick = function_of(item) in quick and not (
             item.get_closest_marker("mininet") or item.get_closest_marker("clock")

@@ -94,7 +94,7 @@ def test_workflows_run_what_people_are_told_to_run() -> None:
 
 def test_workflows_know_all_pythons_and_both_kinds_of_machine() -> None:
     (matrix,) = (
-        job["strategy"]["matrix"]  # type: ignore[index]
+        job["strategy"]["matrix"]
         for path in WORKFLOWS
         if path.stem == "test"
         for job in yaml.safe_load(path.read_text())["jobs"].values()

@@ -431,7 +431,7 @@ def word_lists() -> Iterator[tuple[str, bool, list[str]]]:
             found = [each.value for each in node.body if isinstance(each, ast.Assign)]
         words = [each.value for each in found if isinstance(each, ast.Constant)]
         if len(words) > 1 and all(isinstance(each, str) for each in words):
-            yield path, isinstance(node, ast.ClassDef), words  # type: ignore[misc]
+            yield path, isinstance(node, ast.ClassDef), words
 
 
 # Lists that have words of a table of C, and others.

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 from snappi import otg_pb2 as otg
 from snappi import otg_pb2_grpc
 

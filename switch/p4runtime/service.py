@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 from finsy.proto import p4r, rpc_code
 from google.protobuf.message import DecodeError
 

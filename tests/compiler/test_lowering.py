@@ -41,7 +41,7 @@ def test_straight_line_code_stays_in_one_block(tmp_path: Path) -> None:
 def test_an_argument_is_passed_by_reference_where_that_cannot_be_told(tmp_path: Path) -> None:
     program = lowered(tmp_path, "bump(hdr.data.d);", "", "void bump(inout bit<8> x) { x = x + 1; }")
     (op,) = program.pipelines[0].entry.ops
-    assert op.args[0] == ir.FieldRef(op.args[0].type, "data", "d")  # type: ignore[union-attr]
+    assert op.args[0] == ir.FieldRef(op.args[0].type, "data", "d")
 
 
 def test_overlapping_arguments_are_copied(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_overlapping_arguments_are_copied(tmp_path: Path) -> None:
 def test_a_constant_condition_leaves_no_branch(tmp_path: Path) -> None:
     program = lowered(tmp_path, "if (1 == 1) { hdr.data.d = 1; } else { hdr.data.d = 2; }")
     (block,) = reachable(program.pipelines[0].entry)
-    assert [op.args[1] for op in block.ops] == [ir.Lit(block.ops[0].args[0].type, 1)]  # type: ignore[union-attr]
+    assert [op.args[1] for op in block.ops] == [ir.Lit(block.ops[0].args[0].type, 1)]
 
 
 def test_a_table_behind_a_false_condition_is_gone(tmp_path: Path) -> None:

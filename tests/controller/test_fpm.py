@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
 
 import pytest
 
@@ -123,7 +124,8 @@ def test_what_is_not_bgps_is_left_out() -> None:
 def test_pieces_of_any_size(seed: int) -> None:
     draw = random.Random(seed)
     sent = [next_hop(7, 3, gateway(1)), group(9, 7), *(route(f"10.0.{n}.0/24") for n in range(9))]
-    data, reader, found = b"".join(sent), Reader(), []
+    data, reader = b"".join(sent), Reader()
+    found: list[Any] = []
     while data:
         size = draw.randrange(1, 40)
         found += reader.feed(data[:size])

@@ -120,7 +120,7 @@ def test_routes_are_the_shortest_ways(seed: int) -> None:
             return False
         length = graph.edges[here, there]["far"]
         counts = LONG if link.name in drained else 1
-        return counts == length and far[there][to] + length == far[here][to]
+        return bool(counts == length and far[there][to] + length == far[here][to])
 
     for switch, routes in routes_of(fabric, dead, drained).items():
         found = {route.prefix: {hop.port for hop in route.next_hops} for route in routes}

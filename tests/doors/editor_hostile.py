@@ -44,7 +44,7 @@ def _well_formed(drawn: random.Random, uri: str) -> dict[str, Any]:
 def messages(drawn: random.Random, uri: str, count: int) -> Iterator[bytes]:
     """So many of them, as bytes."""
     for at in range(count):
-        number = drawn.choice((f"h{at}", f"h{at}", 10**9 + at, None, [], {}, 1.5, True))
+        number: Any = drawn.choice((f"h{at}", f"h{at}", 10**9 + at, None, [], {}, 1.5, True))
         request = {"jsonrpc": "2.0", "id": number, "method": drawn.choice(_METHODS)}
         match drawn.randrange(9):
             case 0:

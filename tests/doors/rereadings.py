@@ -147,7 +147,7 @@ def edit(drawn: random.Random, text: str) -> str:
     at = drawn.choice((at, max(0, len(text) - drawn.randrange(1, 400))))
     match drawn.randrange(6):
         case 0:
-            return text[:at] + drawn.choice(_BITS) + text[at:]
+            return str(text[:at] + drawn.choice(_BITS) + text[at:])
         case 1:
             return text[:at] + text[at + drawn.randint(1, drawn.choice((1, 3, 200))) :]
         case 2:
@@ -161,7 +161,7 @@ def edit(drawn: random.Random, text: str) -> str:
             word, other = drawn.choice(words), drawn.choice(words)
             places = [*re.finditer(rf"\b{word}\b", text)]
             where = drawn.choice(places).span() if places else (at, at)
-            return text[: where[0]] + other + text[where[1] :]
+            return str(text[: where[0]] + other + text[where[1] :])
     return "\n".join(lines)
 
 

@@ -47,7 +47,7 @@ def index_of(program: Program, kind: str, name: str) -> int:
     """The number of one of a program's tables, registers, counters..."""
     named = [i for i in getattr(program, kind) if i.name == name or i.name.endswith("." + name)]
     assert len(named) == 1, f"{name}: {len(named)} of that name"
-    return named[0].index
+    return int(named[0].index)
 
 
 SHARED = {

@@ -83,7 +83,7 @@ class Outcome:
 
     def carried(self, link: str) -> int:
         """Bytes that a direction of a link carried."""
-        return next(use["bytes"] for use in self.result["links"] if use["name"] == link)
+        return int(next(use["bytes"] for use in self.result["links"] if use["name"] == link))
 
     @property
     def longest_frame(self) -> int:

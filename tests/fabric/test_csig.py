@@ -73,7 +73,7 @@ def quantised(kind: Tag, signal: Signal, value: float) -> int:
     if value < first:
         return 0
     octave = floor(log2(value / first))
-    return min(1 + 2 * octave + (value >= first * 2**octave * 1.5), 31)
+    return int(min(1 + 2 * octave + (value >= first * 2**octave * 1.5), 31))
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Witness:
             self.stays[name, number] = Stay(port, came[name, number], began, len(frame))
             self.order[number].append(name)
 
-        network.inject = enter  # type: ignore[method-assign]
+        network.inject = enter
         network.tap = leave
 
     def link(self, name: str, port: int) -> LinkSpec:
@@ -260,7 +260,7 @@ def test_what_is_not_to_be_changed_passes_as_it_came(kind: Tag) -> None:
 
 @pytest.mark.parametrize("ip", [4, 6])
 def test_a_host_that_speaks_none_gets_packets_without(ip: int) -> None:
-    fabric = leaf_spine(1, 1, 2).speaking(ip)  # type: ignore[arg-type]
+    fabric = leaf_spine(1, 1, 2).speaking(ip)
     bed = Testbed.build(fabric, replace(SPEAKING, csig=Csig(unaware=("h2",))))
     untagged = Testbed.build(fabric, SPEAKING)
     plain = bed.frame("h1", "h2", size=300)

@@ -166,7 +166,7 @@ def test_pauses_of_other_classes_hold_nothing_and_are_counted(
 def test_fragments_take_one_path_and_come_out_as_they_were() -> None:
     bed = Testbed.build(leaf_spine(2, 8, 1), PLAIN)
     for flow in range(20):
-        ways = set()
+        ways: set[int] = set()
         bed.network.tap = lambda _w, name, port, _f, seen=ways: name == "leaf1" and seen.add(port)
         whole = bed.frame("h1", "h2", size=300, src_port=30000 + flow, dst_port=2000 + 7 * flow)
         sent = [with_fragment(whole, MORE_FRAGMENTS | n * 32) for n in range(3)]

@@ -38,7 +38,7 @@ def chi_squared(counts: list[int], shares: list[float]) -> float:
 def most_by_chance(degrees: int) -> float:
     """What chi-squared exceeds once in 100,000 times (Wilson and Hilferty)."""
     part = 2 / (9 * degrees)
-    return degrees * (1 - part + 4.265 * part**0.5) ** 3
+    return float(degrees * (1 - part + 4.265 * part**0.5) ** 3)
 
 
 def assert_as_by_chance(counts: list[int], shares: list[float], what: object) -> None:

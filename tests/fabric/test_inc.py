@@ -112,7 +112,7 @@ def datagram(fabric: Fabric, host: str, body: bytes) -> bytes:
     make = ipv4_frame if fabric.ip == 4 else ipv6_frame
     own, head = str(fabric.address(node)), 42 if fabric.ip == 4 else 62
     macs = {"src_mac": fabric.mac(node), "dst_mac": fabric.mac(fabric.leaf_of(node))}
-    frame = make(own, own, size=head + len(body), dst_port=PORT, **macs)  # type: ignore[arg-type]
+    frame = make(own, own, size=head + len(body), dst_port=PORT, **macs)
     return frame[:head] + body
 
 
@@ -152,7 +152,7 @@ def spoil(bed: Testbed, draw: random.Random, share: float) -> None:
             return
         deliver(sender, frame)
 
-    network._deliver = unreliably  # type: ignore[method-assign]
+    network._deliver = unreliably
 
 
 def world(
@@ -184,7 +184,7 @@ def sums_are_right(seed: int, count: int) -> None:
         everybody += [Member(bed, group, at, chunks) for at in range(len(group.members))]
     for name in names:
         mine = [member for member in everybody if member.name == name]
-        bed.host(name).on_frame = lambda now, frame, mine=mine: [  # type: ignore[misc]
+        bed.host(name).on_frame = lambda now, frame, mine=mine: [
             member.hear(now, frame) for member in mine
         ]
     spoil(bed, draw, draw.choice((0, 0.01, 0.05)))

@@ -152,7 +152,7 @@ class Witness:
             if read(frame):
                 self.largest = max(self.largest, len(frame) - 14)
 
-        network.inject = enter  # type: ignore[method-assign]
+        network.inject = enter
         network.tap = leave
 
     def link(self, name: str, port: int) -> LinkSpec:
@@ -274,7 +274,7 @@ def check_report(bed: Testbed, witness: Witness, data: bytes, room: int) -> bool
 
 def transit(ip: int, *trace: int) -> Trace:
     """What a spine makes of a packet with this trace."""
-    bed = Testbed.build(leaf_spine(2, 1, 1).speaking(ip), TRACED)  # type: ignore[arg-type]
+    bed = Testbed.build(leaf_spine(2, 1, 1).speaking(ip), TRACED)
     out: list[bytes] = []
     bed.network.tap = lambda _when, name, _port, frame: (
         out.append(frame) if name == "spine1" else None
@@ -390,7 +390,7 @@ def test_traces_by_lot_break_nothing(seed: int) -> None:
 @pytest.mark.parametrize("ip", [4, 6])
 def test_marks_outside_follow_those_inside(ip: int) -> None:
     ecn = Ecn(kmin=1, kmax=2, pmax=1.0)
-    bed = Testbed.build(leaf_spine(2, 1, 2).speaking(ip), replace(TRACED, ecn=ecn))  # type: ignore[arg-type]
+    bed = Testbed.build(leaf_spine(2, 1, 2).speaking(ip), replace(TRACED, ecn=ecn))
     seen = Counter[tuple[int, int]]()
 
     def note(_when: int, _name: str, _port: int, frame: bytes) -> None:
@@ -411,7 +411,7 @@ def test_marks_outside_follow_those_inside(ip: int) -> None:
 def test_what_is_cut_keeps_its_trace(ip: int) -> None:
     trim = Trim(enabled=True, threshold=5_000, size=64)
     settings = replace(TRACED, trim=trim, pfc=TRACED.pfc.but(enabled=False))
-    bed = Testbed.build(leaf_spine(3, 1, 2).speaking(ip), settings)  # type: ignore[arg-type]
+    bed = Testbed.build(leaf_spine(3, 1, 2).speaking(ip), settings)
     cut = 0
 
     def note(_when: int, _name: str, _port: int, frame: bytes) -> None:

@@ -123,7 +123,7 @@ def _frame(bed: Testbed, src: str, dst: str, forged: str | None, what: dict[str,
         NOWHERE[fabric.ip] if dst == "nowhere" else str(fabric.address(bed.node(dst))),
         src_mac=fabric.mac(bed.node(src)),
         dst_mac=fabric.mac(fabric.leaf_of(bed.node(src))),
-        **what,  # type: ignore[arg-type]
+        **what,
     )
 
 

@@ -82,7 +82,7 @@ WAYS = {
     ("way", "ip"), [(way, ip) for way in WAYS for ip in (4, 6) if (way, ip) != ("conga", 6)]
 )
 def test_a_sender_is_told_whose_queue_pair_is_to_slow_down(way: str, ip: int) -> None:
-    fabric = leaf_spine(2, 1, 2).speaking(ip)  # type: ignore[arg-type]
+    fabric = leaf_spine(2, 1, 2).speaking(ip)
     bed = Testbed.build(fabric, WAYS[way])
 
     def carried(src: str, pair: int) -> bytes:

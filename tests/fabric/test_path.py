@@ -22,7 +22,7 @@ def build(policy: Policy, spines: int = 2, hosts: int = 2, **lb: object) -> Test
     settings = Settings(
         max_frame=1100,
         ecn=Ecn(enabled=False),
-        lb=LoadBalancing(policy=policy, **lb),  # type: ignore[arg-type]
+        lb=LoadBalancing(policy=policy, **lb),
     )
     return Testbed.build(leaf_spine(2, spines, hosts), settings)
 

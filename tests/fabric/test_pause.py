@@ -26,7 +26,7 @@ HEADROOM_FULL, WATCHDOG = 8, 9
 
 def settings(**changes: object) -> Settings:
     usual = {"max_frame": FRAME, "ecn": Ecn(enabled=False), "pfc": Pfc(response_ns=0)}
-    return Settings(**usual | changes)  # type: ignore[arg-type]
+    return Settings(**usual | changes)
 
 
 def pause_frame(quanta: int, classes: int = 1 << LOSSLESS) -> bytes:

@@ -46,7 +46,7 @@ class Clock:
         def note_output(when: int, name: str, port: int, frame: bytes) -> None:
             self.left[name, self.number(frame)] = (port, when, len(frame))
 
-        network.inject = note_inject  # type: ignore[method-assign]
+        network.inject = note_inject
         network.tap = note_output
 
     @staticmethod

@@ -11,6 +11,7 @@ import struct
 from collections import Counter
 from dataclasses import replace
 from ipaddress import IPv4Address
+from typing import Any
 
 import pytest
 
@@ -244,7 +245,7 @@ RFC_6040: dict[int, dict[int, int | None]] = {
 
 def test_marks_come_out_as_rfc_6040_has_it_and_the_class_as_it_went() -> None:
     bed = build(stretched=True)
-    due = []
+    due: list[Any] = []
     for inside, outsides in RFC_6040.items():
         for outside, result in outsides.items():
             for dscp in (0, 26, 48):

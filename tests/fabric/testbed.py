@@ -22,7 +22,7 @@ def checksum(header: bytes) -> int:
     total = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return total ^ 0xFFFF
+    return int(total ^ 0xFFFF)
 
 
 def ipv4_frame(

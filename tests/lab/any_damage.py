@@ -35,7 +35,7 @@ from tests.lab.config_folders import FAULTS, faulty, sound
 from tests.lab.dialects import mixed
 from tests.lab.sku_folders import write_sku
 
-NASTY = (
+NASTY: tuple[Any, ...] = (
     None, True, 0, -1, 1, "", "0", "-1", "99999999999", 10**30, 1.5, float("inf"), [], {},
     "x" * 300, "\x1b[2J", "\ud800", "3,4", "0-7", "NULL", "[A|B]", "Ethernet0", "../..",
     "$(reboot)", "<script>", {"profile": "NULL"},

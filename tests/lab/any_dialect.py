@@ -57,7 +57,7 @@ def _one(old: str, new: str) -> Change:
 
 
 def _tool(kind: str, **settings: object) -> Change:
-    return lambda _rng, _text: adapter(**settings)[kind]  # type: ignore[arg-type]
+    return lambda _rng, _text: adapter(**settings)[kind]
 
 
 _PFC = frozenset({"adapter-pfc"})

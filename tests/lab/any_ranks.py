@@ -57,7 +57,7 @@ def scenarios(only: list[str], lot: int, seed: int, folder: Path) -> list[str]:
 def _answer(name: str, out: Path, threads: int, ranks: object) -> Digests:
     """All that is kept of a run, its origin aside."""
     try:
-        run = simulate(name, out=out, threads=threads, ranks=ranks)  # type: ignore[arg-type]
+        run = simulate(name, out=out, threads=threads, ranks=ranks)
     except RankIsDone:
         return {}
     except LabError as error:

@@ -54,7 +54,7 @@ class Kept:
         return sum(self.result["drops"]["by_reason"].values())
 
     def longest_queue(self) -> int:
-        return max(link.get("max_queue_bytes", 0) for link in self.result["links"])
+        return int(max(link.get("max_queue_bytes", 0) for link in self.result["links"]))
 
     def paused_classes(self) -> list[int]:
         """Of each direction of a link that was paused, the class that was most."""

@@ -85,7 +85,7 @@ class Case:
             print(_WENT_ON if at_ns else _BEGUN, flush=True)
             return at_ns
 
-        engine._Course._begin = telling  # type: ignore[method-assign]
+        engine._Course._begin = telling
         drawn = chaos.drawn(self.seed)
         scenario = catalogue.made({**drawn.content(), "measures": {"series": True}})
         options = RunOptions(

@@ -281,7 +281,7 @@ def chaos(lab: Lab, seconds: float, draw: random.Random, say: Callable[[str], ob
         cables.clear()
     lab.settle()
     for host in OUTSIDE:
-        until(lambda host=host: str(lab.heard(host) ^ others_of(host) or ""))  # type: ignore[misc]
+        until(lambda host=host: str(lab.heard(host) ^ others_of(host) or ""))
     say(f"{blows} blows, {rounds} times all switches agreed with the model, and the routers do")
     return blows
 

@@ -85,7 +85,7 @@ def one_by_one_ns(experiment: Experiment, number: int = 0) -> float:
     for way in found:
         come = [Fraction(0)] * len(wire)
         for link in way:
-            cable, free = experiment.cable(link), Fraction(0)  # type: ignore[arg-type]
+            cable, free = experiment.cable(link), Fraction(0)
             for at, n in enumerate(wire):
                 free = max(free, come[at]) + Fraction(n * 8 * 10**9, cable.rate_bps)
                 come[at] = free + cable.delay_ns

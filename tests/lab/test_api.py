@@ -77,7 +77,7 @@ def test_results_are_the_bytes_of_the_command(
 def test_a_run_is_what_its_files_say(run: closlab.Run) -> None:
     flows = closlab.records(run.flows)
     assert len(flows) == run.result.flows.count == 7
-    assert max(flow["fct_ns"] for flow in flows) == run.result.flows.fct_ns.max  # type: ignore[union-attr]
+    assert max(flow["fct_ns"] for flow in flows) == run.result.flows.fct_ns.max
     series = closlab.records(run.timeseries)
     assert max(note["queue_bytes"] for note in series) <= max(
         link.max_queue_bytes or 0 for link in run.result.links
@@ -201,7 +201,7 @@ def test_what_is_wrong_is_said_with_its_cure(tmp_path: Path) -> None:
     ):
         (tmp_path / "file").touch()
         with pytest.raises(kind, match=said):
-            closlab.run("incast", **wrong)  # type: ignore[arg-type]
+            closlab.run("incast", **wrong)
     with pytest.raises(closlab.LabError, match="no run in"):
         closlab.read(tmp_path)
     with pytest.raises(closlab.LabError, match="nothing to compare with"):

@@ -10,6 +10,7 @@ import json
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -194,7 +195,7 @@ TUTORIAL = {
         ["s2-p2", "s3-p2", 3, 2.5],
     ],
 }
-WRONG = (
+WRONG: tuple[Any, ...] = (
     *(None, True, -1, 0, 1e300, 10**30, float("nan"), float("inf"), "nan", "x", "", [], {}, [[]]),
     *("9" * 5000 + "ms", "s1-p0", "s1-p511", "s1-p" + "9" * 5000, "s1-p²", "h1", "\ud800"),
 )

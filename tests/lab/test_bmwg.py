@@ -3,9 +3,10 @@
 import csv
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -100,7 +101,7 @@ def test_figures_of_each_kind_are_those_of_the_runs(workshop: Workshop) -> None:
         "failover": scale._fails(bench, "leaf uplink", "spray"),
         "dcqcn": congestion.convergence(bench, "7.3", 2, "", transport={"cc": "dcqcn"}),
     }
-    rows = carry_out(asked, workshop)  # type: ignore[arg-type]
+    rows = carry_out(asked, workshop)
     for name, row in rows.items():
         assert isinstance(row, Row), (name, row)
         assert check_rows(name, [row], workshop) >= 1, name
@@ -113,8 +114,8 @@ def test_figures_of_each_kind_are_those_of_the_runs(workshop: Workshop) -> None:
 def test_a_found_rate_is_sustained_and_the_next_step_is_not(workshop: Workshop) -> None:
     offer = rdma.Offer(4 * KIB)
 
-    def sought() -> Asks[Outcome]:
-        return (yield from rdma.search(SMALL, offer))  # type: ignore[return-value]
+    def sought() -> Any:
+        return (yield from rdma.search(SMALL, offer))
 
     found = carry_out({"it": sought()}, workshop)["it"]
     assert isinstance(found, rdma.Sought) and found.case and found.found
@@ -123,7 +124,7 @@ def test_a_found_rate_is_sustained_and_the_next_step_is_not(workshop: Workshop) 
     assert goodput == pytest.approx([rdma.aggregate_gbps(found.found)])
     if found.share < 1:
         above = offer.case(SMALL, found.share + 1 / 8)
-        assert not rdma.is_sustained(workshop.tell([above])[above])  # type: ignore[arg-type]
+        assert not rdma.is_sustained(workshop.tell([above])[above])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -185,17 +186,17 @@ def test_stories_windows_and_lines() -> None:
 
 
 def test_tests_that_ask_together_get_each_their_own() -> None:
-    def asks(*times: int) -> Iterator[list[str]]:
-        got = []
+    def asks(*times: int) -> Any:
+        got: list[str] = []
         for turn, count in enumerate(times):
             got += yield [f"{times}{turn}{n}" for n in range(count)]
-        return got  # type: ignore[return-value]
+        return got
 
-    whole = together([asks(2, 1), asks(), asks(0, 3, 1)])  # type: ignore[list-item]
+    whole: Any = together([asks(2, 1), asks(), asks(0, 3, 1)])
     asked = next(whole)
     try:
         while True:
-            asked = whole.send([f"{case}!" for case in asked])  # type: ignore[misc,str-bytes-safe]
+            asked = whole.send([f"{case}!" for case in asked])
     except StopIteration as stop:
         one, none, three = stop.value
     assert none == [] and all(each.endswith("!") for each in one + three)

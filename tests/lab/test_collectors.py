@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 import pytest
 from finsy.proto import gnmi as pb
 from pyang.context import Context

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def captured(path: Path) -> dict[int, Traffic]:
 
 
 def test_books_of_links_are_what_captures_show(eventful: Run) -> None:
-    seen = set()
+    seen: set[Any] = set()
     for name, lines in eventful.outcome.link_books.items():
         delivered = conservation.Books(lines).by_key("left")
         shown = captured(eventful.out / "pcaps" / f"{name.replace('>', '-')}.pcap")

@@ -86,7 +86,7 @@ async def test_three_readers_read_the_same(
         await asyncio.sleep(0.1)  # 2,000 quanta last 1 ms
         watch = Watch(fabric, tmp_path / "record.jsonl")
         cells = Cells(**cells_of(fabric, leaf))
-        recorder = Recorder(host._loop, [(plane, cells)], watch.path, 0.01)  # type: ignore[arg-type]
+        recorder = Recorder(host._loop, [(plane, cells)], watch.path, 0.01)
         recorder.start()
         await asyncio.sleep(0.1)
         recorder.stop()

@@ -150,7 +150,7 @@ def test_a_result_that_went_with_its_worker_is_waited_for(monkeypatch: pytest.Mo
     monkeypatch.setattr(distributed, "wait", lambda pending, *_: SimpleNamespace(done={*pending}))
     here, stages = Here(), Stages(Console(file=io.StringIO()))
     with stages("Running", 1) as stage:
-        done = [*dask_cluster._done(here, str, [7], here, stage)]  # type: ignore[arg-type]
+        done = [*dask_cluster._done(here, str, [7], here, stage)]
     assert done == [(7, "made again")] and Here.looks == 2
 
 

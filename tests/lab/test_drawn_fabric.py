@@ -5,6 +5,7 @@ import random
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,7 +182,7 @@ def test_every_link_has_its_cells_in_one_part(size: str) -> None:
     for link in run.fabric.links:
         near = link.a if link.joins_switches else link.b
         by_leaf.setdefault(str(near), []).append(str(link.b if link.joins_switches else link.a))
-    seen = []
+    seen: list[Any] = []
     for part in drawn:
         root = ET.fromstring(part.drawing.render())
         cells, bars = _cells(root)

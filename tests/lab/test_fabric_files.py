@@ -158,7 +158,7 @@ def test_a_way_takes_as_long_as_in_htsim(tmp_path: Path) -> None:
         path.write_text(topo(*tiers, nodes=8, pod=4))
         fabric = read_fabric(path).fabric
         assert Counter(link.a.kind for link in fabric.links) == {0: 8, 1: 4 * 2 * 2, 2: 4 * 4}
-        delays = nx.Graph()
+        delays: nx.Graph[Any] = nx.Graph()
         for link in fabric.links:
             delays.add_edge(link.a, link.b, ns=link.speed.delay_ns)
         h1, h8 = fabric.hosts[0], fabric.hosts[-1]

@@ -280,10 +280,10 @@ def test_a_limit_says_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scenario's is in the fabric's time; ours is how long an emulator may take."""
     monkeypatch.setattr("lab.engines.mininet.endpoints.slowness", lambda: 1.0)
     experiment = Experiment.of(catalogue.load("incast", ["limit_ns=2ms"]))
-    course = _Course(experiment, None, {}, 100_000, None, None)  # type: ignore[arg-type]
+    course = _Course(experiment, None, {}, 100_000, None, None)
     assert course._limit_reached(1_999_999) is None
     assert course._limit_reached(2_000_001) == "the limit of 2,000,000 ns was reached"
-    slower = _Course(experiment, None, {}, 1_000_000, None, None)  # type: ignore[arg-type]
+    slower = _Course(experiment, None, {}, 1_000_000, None, None)
     message = slower._limit_reached(600_001)
     assert message is not None and "at most 600 s" in message and duration(600_001) in message
     assert "limit of" not in message

@@ -67,7 +67,7 @@ def test_traces_and_schedules_are_brought_whole(tmp_path: Path) -> None:
 
 def test_a_fabric_is_brought_and_a_workload_onto_it(tmp_path: Path) -> None:
     """A graph in which a's cable is ten times slower than the others."""
-    graph = nx.Graph(name="two tors")
+    graph: nx.Graph[str] = nx.Graph(name="two tors")
     for tor, hosts in (("t1", "ab"), ("t2", "cd")):
         graph.add_edge(tor, "top", rate_gbps=100)
         for host in hosts:

@@ -75,7 +75,7 @@ def _graph(chance: Random, folder: Path) -> Made:
 
 def _graphml(chance: Random, folder: Path) -> Made:
     """Its links are so fast and long that a switch's usual memory has no room for them."""
-    graph = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph()
     for host in range(chance.randint(2, 12)):
         graph.add_edge(f"h{host}", "s", rate_gbps=1600, delay_ns=chance.choice([10, 9000]))
     nx.write_graphml(graph, folder / "scenario.graphml")

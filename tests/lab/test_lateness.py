@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,8 @@ def test_a_record_begun_anew_is_read_whole_and_forgotten_but_for_queues(
     draw = random.Random(seed)
     fabric, path = leaf_spine(2, 1, 1), tmp_path / "record.jsonl"
     watch = Watch(fabric, path)
-    kept, longest, is_unread = [], 0, False
+    longest, is_unread = 0, False
+    kept: list[Any] = []
     for number in range(1, 300):
         roll = draw.random()
         if roll < 0.1 and not is_unread and path.exists():
@@ -143,7 +145,7 @@ class Frames:
 
     def course(self, *, hurries: bool) -> _Course:
         given = (self.experiment, self, self.hosts, 1000, None, None)
-        return _Course(*given, hurries=hurries, warn=self.said.append)  # type: ignore[arg-type]
+        return _Course(*given, hurries=hurries, warn=self.said.append)
 
 
 @pytest.mark.parametrize("hurries", [True, False])

@@ -10,6 +10,7 @@ import random
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,7 +210,8 @@ def rate_by_credits(
     bit_ns = 1 / gbps
     now = free_at = 0.0
     spent = freed = granted = 0
-    limit, words = credit, []
+    limit = credit
+    words: list[Any] = []
     for _ in range(CREDITED):
         now = max(now, free_at)
         while True:

@@ -51,7 +51,7 @@ def test_routes_are_exchanged_both_ways_and_used(lab: Lab) -> None:
     """IPv4 and IPv6; by hosts, and from router to router."""
     lab.settle()
     for host in OUTSIDE:
-        until(lambda host=host: str(lab.heard(host) ^ neighbours.others_of(host) or ""))  # type: ignore[misc]
+        until(lambda host=host: str(lab.heard(host) ^ neighbours.others_of(host) or ""))
     for to in ("198.51.100.1", "203.0.113.1", "192.0.2.1", "192.0.2.129"):
         assert answered(lab, "h1", to)
     assert answered(lab, "h2", "203.0.113.1", of="198.51.100.1")

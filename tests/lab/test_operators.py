@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from urllib.request import urlopen
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 import pytest
 import yaml
 from finsy.proto import gnmi as pb

@@ -26,7 +26,7 @@ pytest.importorskip("optuna")
 def _asked(**changes: object) -> Asked:
     levers, fixed = levers_of(("incast",), ("traffic.bytes=100KB",), ("ecn",))
     asked = Asked(("incast",), fixed, levers, ("flows.fct_ns.p99", "pfc.paused_ns"), 2, 24, 24, 1)
-    return replace(asked, **changes)  # type: ignore[arg-type]
+    return replace(asked, **changes)
 
 
 def _figures(variant: Variant) -> dict[str, float] | str:

@@ -359,7 +359,7 @@ def test_the_buffer_stands_against_thresholds_computed_otherwise(runs: dict[str,
     run = runs["victim"]
     drawing = _drawn(run)["buffer"]
     text = " ".join(shape.text for shape in drawing.shapes)
-    shared, headroom = re.search(r"of (\d+) KB.* of (\d+) KB", text).groups()  # type: ignore[union-attr]
+    shared, headroom = re.search(r"of (\d+) KB.* of (\d+) KB", text).groups()
     assert int(shared) + int(headroom) == 1000
     assert f"{int(shared) / 8:.3g} KB" in text  # XOFF of a queue while all of it is free
     most = max(stock.pool_bytes for stock in run.stocks)

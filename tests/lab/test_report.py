@@ -1,6 +1,7 @@
 """Reports: sound pages that say what the figures say, the same every time."""
 
 import json
+import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
@@ -160,10 +161,7 @@ def test_colours_can_be_told_apart_with_any_colour_vision(
 ) -> None:
     def least(names: Iterable[str]) -> float:
         seen = [_seen_by(kind, colours[name]) for name in names]
-        return min(
-            sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
-            for one, other in combinations(seen, 2)
-        )
+        return min(math.dist(one, other) for one, other in combinations(seen, 2))
 
     assert least(SERIES[:4]) > 20
     assert least(("pause", "mark", "drop", "queue")) > 11

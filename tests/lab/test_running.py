@@ -83,7 +83,7 @@ def test_from_another_process_namespace_nothing_is_judged(folder: Path) -> None:
 
 def test_a_cable_that_cannot_be_cut_is_told(tmp_path: Path) -> None:
     fabric = leaf_spine(1, 1, 1)
-    emulation = Emulation(fabric, None, Settings())  # type: ignore[arg-type]
+    emulation = Emulation(fabric, None, Settings())
     for is_up, what in ((False, "cut"), (True, "mended")):
         with pytest.raises(RunError, match=f"h1-leaf1 could not be {what}: .*leaf1-eth"):
             emulation.set_up(fabric.links[0], is_up=is_up)

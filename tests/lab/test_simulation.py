@@ -199,7 +199,7 @@ def test_a_run_may_stop_anywhere_and_go_on(lab: MakeLab) -> None:
                     run(until_ns=step * 1000)
                 return run(until_ns=until_ns)
 
-            net.simulation.run = stepwise  # type: ignore[method-assign,assignment]
+            net.simulation.run = stepwise
         net.run()
         ends.append(net.simulation.account())
     assert ends[0] == ends[1]

@@ -78,7 +78,8 @@ def test_a_drained_cable_is_left_after_a_round_trip_and_nothing_is_lost(
 
 def others_are_as_short(fabric: Fabric, names: set[str]) -> bool:
     """Whether all are as near to each other without some cables."""
-    whole, left = (nx.Graph() for _ in range(2))
+    whole: nx.Graph[str] = nx.Graph()
+    left: nx.Graph[str] = nx.Graph()
     for link in fabric.links:
         if link.joins_switches:
             whole.add_edge(link.a, link.b)

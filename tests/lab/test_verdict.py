@@ -110,7 +110,7 @@ def test_what_is_asked_is_answered_first(tmp_path: Path) -> None:
         run = read_run(simulate("incast", *changes, out=tmp_path / question).out)
         said = verdict(run)
         assert answer in said
-        words = run.result.scenario.question.words  # type: ignore[union-attr]
+        words = run.result.scenario.question.words
         page = write_report(run.folder).read_text()
         places = (f'class="question">{words}', 'class="story verdict', "All that the figures say")
         assert [*map(page.index, places)] == sorted(map(page.index, places))

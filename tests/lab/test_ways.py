@@ -156,7 +156,7 @@ def test_what_became_of_ways_is_kept(tmp_path: Path) -> None:
     """As adapters noted it, in order; and nothing is kept where no states are."""
     run = simulate("path-health", "traffic.flows.0.bytes=8MB", out=tmp_path)
     with (tmp_path / "ways.csv").open() as file:
-        kept = [WayNote(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]
+        kept = [WayNote(**row) for row in csv.DictReader(file)]
     assert [tuple(map(str, note)) for note in run.outcome.ways] == [tuple(note) for note in kept]
     simulate("path-health", "transport.entropy=reps", "traffic.flows.0.bytes=1MB", out=tmp_path)
     assert not (tmp_path / "ways.csv").exists()
@@ -172,7 +172,7 @@ def test_the_way_that_is_left_on_mininet_is_the_simulators(tmp_path: Path) -> No
         done = closlab("run", "path-health", "--engine", engine, "--out", str(out))
         assert done.returncode in (0, 3), done.stderr  # 3: the machine was late
         with (out / "ways.csv").open() as file:
-            found.append([WayNote(**row) for row in csv.DictReader(file)])  # type: ignore[arg-type]
+            found.append([WayNote(**row) for row in csv.DictReader(file)])
     for notes in found:
         states = [note.state for note in notes]
         assert states == ["bad", "good"] * (len(states) // 2) + ["bad"] * (len(states) % 2)

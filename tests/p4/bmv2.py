@@ -436,7 +436,7 @@ class Bmv2Runner(StfRunner):
     def __init__(self, program: Program, code: dict[str, Any], stf: Path) -> None:
         super().__init__(program, stf)
         self.dataplane.close()
-        self.dataplane = Bmv2Plane(program, code, stf)  # type: ignore[assignment]
+        self.dataplane = Bmv2Plane(program, code, stf)
 
     def no_packet(self, rest: str) -> None:
         """The runner's, once everything has left."""

@@ -46,7 +46,7 @@ def here(asked: Asked, changes: Sequence[str] = (), p4: Path | None = None) -> d
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space)
         options = RunOptions(out=folder, engine="sim", p4=p4)
-        scenario = load(asked, tuple(changes))  # type: ignore[arg-type]
+        scenario = load(asked, tuple(changes))
         experiment = with_messages(Experiment.of(scenario))
         keeping(options, quiet())(experiment, outcome_of(experiment, options, quiet()))
         report, verdict = write_and_tell(folder)

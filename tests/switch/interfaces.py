@@ -123,7 +123,7 @@ class Host:
 
     def receive_most(self, count: int) -> list[bytes]:
         """Up to `count` frames, until none comes any more."""
-        got = []
+        got: list[bytes] = []
         try:
             while len(got) < count:
                 got.append(self.receive())
@@ -311,7 +311,7 @@ def bursts_keep_their_order(folder: Path) -> None:
                 run("tc qdisc replace dev b1 root pfifo limit 10000")
             watch = Host("b1", hears_outgoing=True) if watched else None
             time.sleep(0.2)
-            got = []
+            got: list[bytes] = []
             for number, size in enumerate(sizes, 1):
                 a.send(frame(size, number - 1))
                 if number % BURST == 0:  # what its ring holds, should the switch get no core

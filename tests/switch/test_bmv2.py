@@ -181,7 +181,7 @@ def _shape(text: str) -> str:
 
 def paths_in(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[call-overload]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
         if isinstance(inner, dict | list):
             yield from paths_in(inner, (*path, key))
@@ -189,7 +189,7 @@ def paths_in(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, .
             yield (*path, key)
 
 
-ODD = [None, True, -1, 0, 99999, 10**30, "", "x", "0x0", [], {}, [[]], 1.5]
+ODD: list[Any] = [None, True, -1, 0, 99999, 10**30, "", "x", "0x0", [], {}, [[]], 1.5]
 
 
 def damaged(rng: random.Random, root: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_books_and_plain_account_are_of_one_moment() -> None:
         others = threading.Thread(target=go_on)
         others.start()
         try:
-            seen = []
+            seen: list[Any] = []
             while len(seen) < 1000 or seen[0] == seen[-1]:
                 lines, stats = dataplane.books()
                 came = sum(line.packets for line in lines if line.book == "in" and not line.made)

@@ -3,6 +3,7 @@
 import random
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,8 @@ def test_what_is_told_is_what_the_model_tells(seed: int) -> None:
     with load() as switch:
         config = (model.timeout_ns, model.most, model.ack_ns)
         assert switch.write([DigestWrite(Verb.INSERT, 0, *config)]) == [None]
-        now, lists = 1, []
+        now = 1
+        lists: list[Any] = []
         for _ in range(400):
             now += draw.randrange(1, 60)
             model.service(now)

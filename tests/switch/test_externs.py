@@ -91,7 +91,7 @@ def send(
 
 def index(dataplane: Dataplane, kind: str, name: str) -> int:
     things = getattr(dataplane.program, kind)
-    return next(t.index for t in things if t.name.rpartition(".")[2] == name)
+    return int(next(t.index for t in things if t.name.rpartition(".")[2] == name))
 
 
 def action(dataplane: Dataplane, table: str, name: str) -> int:

@@ -82,7 +82,7 @@ def test_a_file_that_is_too_long_is_begun_anew(tmp_path: Path) -> None:
         recorder = Recorder(loop, [(one, CELLS)], path, 0.001, most_bytes=2000)
         recorder.start()
         deadline = time.monotonic() + LONG_S
-        seen = set()
+        seen: set[int] = set()
         while len(seen) < 3 and time.monotonic() < deadline:
             if before.exists():
                 seen.add(before.stat().st_mtime_ns)  # two files may take turns with two inodes

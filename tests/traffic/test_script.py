@@ -97,7 +97,7 @@ def test_a_setting_is_one_to_python_if_it_is_one_to_c(name: str) -> None:
     kind = table("HEAD")[name.replace("_", "-")]
     taken = 0
     for value in VALUES if kind in NUMBERS else WORDS:
-        ours = is_made(lambda value=value: EndpointConfig(link_bps=GBPS, **{name: value}))  # type: ignore[misc]
+        ours = is_made(lambda value=value: EndpointConfig(link_bps=GBPS, **{name: value}))
         beside = BESIDE.get(name, "")
         line = f"endpoint link-bps={GBPS} {beside} {name.replace('_', '-')}={value}"
         theirs = refusal(line)
@@ -142,7 +142,7 @@ def test_a_queue_pair_is_one_to_python_if_it_is_one_to_c(name: str) -> None:
     taken = 0
     good = QueuePair(**PAIR)
     for value in VALUES:
-        ours = is_made(lambda value=value: QueuePair(**{**PAIR, name: value}))  # type: ignore[misc]
+        ours = is_made(lambda value=value: QueuePair(**{**PAIR, name: value}))
         pair = good.model_copy(update={name: value})
         if name == "port" and not value:  # is not said
             continue
@@ -161,7 +161,7 @@ def test_a_transfer_is_one_to_python_if_it_is_one_to_c(name: str, kind: Transfer
         known["queue_pair"] = 17
     good = Transfer(**known)
     for value in VALUES:
-        ours = is_made(lambda value=value: Transfer(**{**known, name: value}))  # type: ignore[misc]
+        ours = is_made(lambda value=value: Transfer(**{**known, name: value}))
         if name == "size" and kind is TransferKind.COMPUTE:
             continue  # is not said
         theirs = host_of(pair, good.model_copy(update={name: value}).line())

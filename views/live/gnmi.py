@@ -26,7 +26,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 from finsy.proto import gnmi as pb
 from google.protobuf.message import DecodeError
 

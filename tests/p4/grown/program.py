@@ -819,7 +819,7 @@ class Program(Grower):
         bits = {"a": 1, "b": 2, "k": 32}
         if name not in bits or not kind & bits[name]:
             return []
-        made = drawn(self.heads[name].kind)  # type: ignore[arg-type]
+        made = drawn(self.heads[name].kind)
         if name == "k" and self.often(0.7):
             run = Run(Memory(), {"hdr.k": Head(self.summed, True, made[1])})
             made[1]["sum"] = csum16(packed(run, self._checksum_fields()))

@@ -173,7 +173,9 @@ class Client:
             device_id=DEVICE_ID,
             response_type=p4r.GetForwardingPipelineConfigRequest.ResponseType.Value(kind),
         )
-        return (await self.stub.GetForwardingPipelineConfig(request)).config
+        answer: p4r.GetForwardingPipelineConfigResponse
+        answer = await self.stub.GetForwardingPipelineConfig(request)
+        return answer.config
 
     async def write(self, *updates: p4r.Update, atomicity: int = 0) -> None:
         await self.stub.Write(self.request(p4r.WriteRequest, updates=updates, atomicity=atomicity))
@@ -241,7 +243,7 @@ class Names:
                 continue
             for item in getattr(self._info, field.name):
                 if item.preamble.alias == alias:
-                    return item.preamble.id
+                    return int(item.preamble.id)
         raise KeyError(alias)
 
     def action(self, alias: str, **params: int) -> p4r.Action:

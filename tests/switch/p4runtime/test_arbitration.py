@@ -35,7 +35,7 @@ class Controller:
         self._arbiter.leave(self.stream)
 
 
-def test_the_highest_bid_is_primary_and_all_are_told():
+def test_the_highest_bid_is_primary_and_all_are_told() -> None:
     arbiter = Arbiter(1)
     low, high = Controller(arbiter), Controller(arbiter)
     assert low.bid(5) == rpc_code.OK
@@ -46,7 +46,7 @@ def test_the_highest_bid_is_primary_and_all_are_told():
     assert not arbiter.is_primary(low.stream)
 
 
-def test_a_bid_that_changes_nothing_is_answered_to_the_bidder_alone():
+def test_a_bid_that_changes_nothing_is_answered_to_the_bidder_alone() -> None:
     arbiter = Arbiter(1)
     primary, backup = Controller(arbiter), Controller(arbiter)
     primary.bid(9)
@@ -54,7 +54,7 @@ def test_a_bid_that_changes_nothing_is_answered_to_the_bidder_alone():
     assert len(primary.updates) == 1
 
 
-def test_backups_do_not_slide_into_the_primarys_place():
+def test_backups_do_not_slide_into_the_primarys_place() -> None:
     arbiter = Arbiter(1)
     primary, backup = Controller(arbiter), Controller(arbiter)
     primary.bid(9)
@@ -66,7 +66,7 @@ def test_backups_do_not_slide_into_the_primarys_place():
     assert backup.bid(9) == rpc_code.OK
 
 
-def test_a_primary_may_step_down():
+def test_a_primary_may_step_down() -> None:
     arbiter = Arbiter(1)
     primary, backup = Controller(arbiter), Controller(arbiter)
     primary.bid(9)
@@ -75,7 +75,7 @@ def test_a_primary_may_step_down():
     assert backup.updates[-1].status.code == rpc_code.NOT_FOUND
 
 
-def test_the_highest_bid_is_forgotten_when_everybody_left():
+def test_the_highest_bid_is_forgotten_when_everybody_left() -> None:
     arbiter = Arbiter(1)
     first = Controller(arbiter)
     first.bid(100)
@@ -83,7 +83,7 @@ def test_the_highest_bid_is_forgotten_when_everybody_left():
     assert Controller(arbiter).bid(1) == rpc_code.OK
 
 
-def test_a_used_election_id_ends_the_stream_in_words_clients_know():
+def test_a_used_election_id_ends_the_stream_in_words_clients_know() -> None:
     arbiter = Arbiter(1)
     Controller(arbiter).bid(9)
     with pytest.raises(RequestError, match=r"[Ee]lection id .*\bused\b") as caught:
@@ -91,7 +91,7 @@ def test_a_used_election_id_ends_the_stream_in_words_clients_know():
     assert caught.value.code == rpc_code.INVALID_ARGUMENT
 
 
-def test_who_bids_nothing_is_never_primary():
+def test_who_bids_nothing_is_never_primary() -> None:
     arbiter = Arbiter(1)
     silent, other = Controller(arbiter), Controller(arbiter)
     assert silent.bid(None) == rpc_code.NOT_FOUND
@@ -100,7 +100,7 @@ def test_who_bids_nothing_is_never_primary():
     assert other.bid(0) == rpc_code.OK
 
 
-def test_election_ids_have_128_bits():
+def test_election_ids_have_128_bits() -> None:
     arbiter = Arbiter(1)
     small, big = Controller(arbiter), Controller(arbiter)
     small.bid((1 << 64) - 1)
@@ -108,7 +108,7 @@ def test_election_ids_have_128_bits():
     assert small.updates[-1].election_id.high == 1
 
 
-def test_each_role_has_a_primary():
+def test_each_role_has_a_primary() -> None:
     arbiter = Arbiter(1)
     plain, special = Controller(arbiter), Controller(arbiter, "special")
     assert plain.bid(9) == rpc_code.OK
@@ -118,13 +118,13 @@ def test_each_role_has_a_primary():
 
 
 @pytest.mark.parametrize(("device_id", "code"), [(2, rpc_code.NOT_FOUND), (0, rpc_code.NOT_FOUND)])
-def test_another_device_is_not_found(device_id: int, code: int):
+def test_another_device_is_not_found(device_id: int, code: int) -> None:
     with pytest.raises(RequestError) as caught:
         Controller(Arbiter(1)).bid(1, device_id)
     assert caught.value.code == code
 
 
-def test_a_stream_keeps_its_device_and_role():
+def test_a_stream_keeps_its_device_and_role() -> None:
     arbiter = Arbiter(1)
     controller = Controller(arbiter)
     controller.bid(1)
@@ -146,7 +146,7 @@ async def quiet(clients: list[Client]) -> None:
 
 
 @asynchronous
-async def test_ten_controllers_fight_and_one_of_them_wins():
+async def test_ten_controllers_fight_and_one_of_them_wins() -> None:
     async with running() as rig:
         clients = [Client(rig.address, election_id=number) for number in range(1, 11)]
         try:
@@ -179,7 +179,7 @@ async def test_ten_controllers_fight_and_one_of_them_wins():
 
 
 @asynchronous
-async def test_a_duplicate_bid_ends_the_stream_with_invalid_argument():
+async def test_a_duplicate_bid_ends_the_stream_with_invalid_argument() -> None:
     async with running() as rig:
         first, second = Client(rig.address, 5), Client(rig.address, 5)
         await first.bid()
@@ -191,7 +191,7 @@ async def test_a_duplicate_bid_ends_the_stream_with_invalid_argument():
 
 
 @asynchronous
-async def test_only_the_primary_writes():
+async def test_only_the_primary_writes() -> None:
     async with running() as rig:
         primary, backup = Client(rig.address, 9), Client(rig.address, 5)
         await primary.bid()
@@ -206,7 +206,7 @@ async def test_only_the_primary_writes():
 
 
 @asynchronous
-async def test_a_primary_that_vanishes_is_noticed():
+async def test_a_primary_that_vanishes_is_noticed() -> None:
     async with running() as rig:
         primary, backup = Client(rig.address, 9), Client(rig.address, 5)
         await primary.bid()

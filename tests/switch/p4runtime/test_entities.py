@@ -51,7 +51,7 @@ async def read(client: Client, query: Any) -> list[Any]:
 
 
 @asynchronous
-async def test_multicast_groups(built: Built):
+async def test_multicast_groups(built: Built) -> None:
     group = multicast(1, (2, 0), (3, 5), metadata=b"mine")
     async with controlled(built) as (rig, client):
         await client.write(update("INSERT", group), update("INSERT", multicast(7)))
@@ -66,7 +66,7 @@ async def test_multicast_groups(built: Built):
 
 
 @asynchronous
-async def test_replicas_may_name_ports_as_bytes_and_read_back_so(built: Built):
+async def test_replicas_may_name_ports_as_bytes_and_read_back_so(built: Built) -> None:
     group = p4r.MulticastGroupEntry(multicast_group_id=1)
     group.replicas.add(port=b"\0\0\0\x02", instance=1)
     async with controlled(built) as (_, client):
@@ -76,7 +76,7 @@ async def test_replicas_may_name_ports_as_bytes_and_read_back_so(built: Built):
 
 
 @asynchronous
-async def test_clone_sessions(built: Built):
+async def test_clone_sessions(built: Built) -> None:
     session = clone(5, 3, class_of_service=2, packet_length_bytes=20)
     async with controlled(built) as (rig, client):
         await client.write(update("INSERT", session))
@@ -107,9 +107,9 @@ async def test_clone_sessions(built: Built):
         ("INSERT", p4r.PacketReplicationEngineEntry(), rpc_code.INVALID_ARGUMENT),
     ],
 )
-def test_wrong_replications_are_refused(built: Built, verb: str, message: Any, code: int):
+def test_wrong_replications_are_refused(built: Built, verb: str, message: Any, code: int) -> None:
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (_, client):
             await client.write(update("INSERT", multicast(9)))
             (error,) = await refused(client, update(verb, message))
@@ -119,7 +119,7 @@ def test_wrong_replications_are_refused(built: Built, verb: str, message: Any, c
 
 
 @asynchronous
-async def test_counters(built: Built, names: Names):
+async def test_counters(built: Built, names: Names) -> None:
     counter = names.id("port_counter")
     async with controlled(built) as (rig, client):
         frame = frame_of(0x1234)
@@ -141,7 +141,7 @@ async def test_counters(built: Built, names: Names):
 
 
 @asynchronous
-async def test_meters(built: Built, names: Names):
+async def test_meters(built: Built, names: Names) -> None:
     meter = names.id("port_meter")
     config = p4r.MeterConfig(cir=1000, cburst=200, pir=3000, pburst=400)
     one = p4r.MeterEntry(meter_id=meter, index=p4r.Index(index=3), config=config)
@@ -155,7 +155,7 @@ async def test_meters(built: Built, names: Names):
 
 
 @asynchronous
-async def test_registers(built: Built, names: Names):
+async def test_registers(built: Built, names: Names) -> None:
     cells = names.id("cells")
     async with controlled(built) as (rig, client):
         one = p4r.RegisterEntry(register_id=cells, index=p4r.Index(index=3))
@@ -178,7 +178,7 @@ async def test_registers(built: Built, names: Names):
 
 
 @asynchronous
-async def test_value_sets(built: Built, names: Names):
+async def test_value_sets(built: Built, names: Names) -> None:
     types = p4r.ValueSetEntry(value_set_id=names.id("trusted_types"))
     async with controlled(built) as (rig, client):
         trusted = frame_of(0x9999)
@@ -243,7 +243,7 @@ def array_mistakes(names: Names) -> list[tuple[str, Any, int]]:
 
 
 @asynchronous
-async def test_wrong_writes_to_arrays_are_refused(built: Built, names: Names):
+async def test_wrong_writes_to_arrays_are_refused(built: Built, names: Names) -> None:
     async with controlled(built) as (_, client):
         for verb, message, code in array_mistakes(names):
             (error,) = await refused(client, update(verb, message))
@@ -255,7 +255,7 @@ async def test_wrong_writes_to_arrays_are_refused(built: Built, names: Names):
 
 
 @asynchronous
-async def test_digests_are_delivered_once_until_acknowledged(built: Built, names: Names):
+async def test_digests_are_delivered_once_until_acknowledged(built: Built, names: Names) -> None:
     digest = p4r.DigestEntry(digest_id=names.id("learn_t"))
     digest.config.max_list_size = 1
     digest.config.ack_timeout_ns = 10**12
@@ -286,7 +286,7 @@ async def settle(client: Client) -> None:
 
 
 @asynchronous
-async def test_packet_in(built: Built):
+async def test_packet_in(built: Built) -> None:
     async with controlled(built) as (rig, client):
         frame = frame_of(0x88B8)
         rig.send(3, frame)
@@ -296,7 +296,7 @@ async def test_packet_in(built: Built):
 
 
 @asynchronous
-async def test_packet_out(built: Built):
+async def test_packet_out(built: Built) -> None:
     async with controlled(built) as (rig, client):
         frame = frame_of(0x1234)
         packet = p4r.PacketOut(payload=frame)
@@ -317,9 +317,11 @@ async def test_packet_out(built: Built):
         ({1: b"\x02", 2: b"\0", 7: b"\0"}, "no packet-out metadata has id 7"),
     ],
 )
-def test_a_wrong_packet_out_is_answered_and_dropped(built: Built, metadata, message):
+def test_a_wrong_packet_out_is_answered_and_dropped(
+    built: Built, metadata: dict[int, bytes], message: str
+) -> None:
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (rig, client):
             packet = p4r.PacketOut(payload=b"x" * 60)
             for key, value in metadata.items():
@@ -336,7 +338,7 @@ def test_a_wrong_packet_out_is_answered_and_dropped(built: Built, metadata, mess
 
 
 @asynchronous
-async def test_backups_neither_send_nor_receive_packets(built: Built):
+async def test_backups_neither_send_nor_receive_packets(built: Built) -> None:
     async with controlled(built) as (rig, client):
         backup = Client(rig.address, election_id=0)
         await backup.bid()
@@ -350,7 +352,7 @@ async def test_backups_neither_send_nor_receive_packets(built: Built):
 
 
 @asynchronous
-async def test_unknown_stream_messages_are_answered(built: Built):
+async def test_unknown_stream_messages_are_answered(built: Built) -> None:
     async with controlled(built) as (_, client):
         await client.stream.write(p4r.StreamMessageRequest())
         assert (await client.next("error")).error.canonical_code == rpc_code.INVALID_ARGUMENT
@@ -364,7 +366,7 @@ async def test_unknown_stream_messages_are_answered(built: Built):
 @asynchronous
 async def test_idle_entries_are_reported_with_what_the_client_knows_them_by(
     built: Built, names: Names
-):
+) -> None:
     second = 10**9
     entry = names.entry(
         "mac", exact(1, 5), action=names.action("drop"), idle_timeout_ns=second, metadata=b"me"
@@ -382,6 +384,6 @@ async def test_idle_entries_are_reported_with_what_the_client_knows_them_by(
         assert (idle.metadata, idle.idle_timeout_ns) == (b"me", second)
 
 
-def test_the_cpu_port_is_the_programs():
+def test_the_cpu_port_is_the_programs() -> None:
     # The program punts to port 510; the rig must have its CPU port there.
     assert CPU_PORT == 510

@@ -1,5 +1,6 @@
 """Table entries: written, read back exactly, filtered, refused."""
 
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -63,7 +64,7 @@ def same(left: list[p4r.TableEntry], right: list[p4r.TableEntry]) -> bool:
 
 
 @asynchronous
-async def test_entries_of_every_match_kind_read_back_as_written(built: Built, names: Names):
+async def test_entries_of_every_match_kind_read_back_as_written(built: Built, names: Names) -> None:
     written = entries_of_every_kind(names)
     async with controlled(built) as (_, client):
         await client.write(*(update("INSERT", entry) for entry in written))
@@ -79,7 +80,7 @@ async def test_entries_of_every_match_kind_read_back_as_written(built: Built, na
 
 
 @asynchronous
-async def test_const_entries_are_read_and_cannot_be_changed(built: Built, names: Names):
+async def test_const_entries_are_read_and_cannot_be_changed(built: Built, names: Names) -> None:
     async with controlled(built) as (_, client):
         found = await read(client, names.entry("fixed"))
         assert [(e.match[0].exact.value, e.is_const) for e in found] == [
@@ -96,7 +97,7 @@ async def test_const_entries_are_read_and_cannot_be_changed(built: Built, names:
 @asynchronous
 async def test_defaults_are_read_when_asked_and_restored_by_an_empty_modify(
     built: Built, names: Names
-):
+) -> None:
     query = names.entry("ipv4_lpm", is_default_action=True)
     changed = names.entry("ipv4_lpm", action=names.action("count_route", port=1, dst=2))
     changed.is_default_action = True
@@ -113,7 +114,7 @@ async def test_defaults_are_read_when_asked_and_restored_by_an_empty_modify(
 
 
 @asynchronous
-async def test_filters(built: Built, names: Names):
+async def test_filters(built: Built, names: Names) -> None:
     written = entries_of_every_kind(names)
     mac6, route16, acl2 = written[1], written[3], written[5]
     async with controlled(built) as (_, client):
@@ -136,7 +137,7 @@ async def test_filters(built: Built, names: Names):
 
 
 @asynchronous
-async def test_counters_and_idle_times_come_only_when_asked(built: Built, names: Names):
+async def test_counters_and_idle_times_come_only_when_asked(built: Built, names: Names) -> None:
     ip = bytes.fromhex("4500001400000000400600000a0000010a000002")
     frame = bytes.fromhex("000000000005 0a0000000001 0800") + ip + bytes(30)
     route = names.entry(
@@ -168,7 +169,7 @@ async def test_counters_and_idle_times_come_only_when_asked(built: Built, names:
 
 
 @asynchronous
-async def test_direct_meters(built: Built, names: Names):
+async def test_direct_meters(built: Built, names: Names) -> None:
     config = p4r.MeterConfig(cir=1, cburst=2, pir=3, pburst=4)
     entry = names.entry("acl", action=names.action("police"), priority=1, meter_config=config)
     asked = names.entry("acl", meter_config=p4r.MeterConfig())
@@ -279,7 +280,7 @@ def wrong_updates(names: Names) -> list[tuple[p4r.Update, int, str]]:
 @asynchronous
 async def test_wrong_updates_are_refused_by_name_and_the_rest_of_the_batch_is_done(
     built: Built, names: Names
-):
+) -> None:
     wrong = wrong_updates(names)
     good = [
         update("INSERT", names.entry("mac", exact(1, 100 + i), action=names.action("drop")))
@@ -298,7 +299,7 @@ async def test_wrong_updates_are_refused_by_name_and_the_rest_of_the_batch_is_do
 
 
 @asynchronous
-async def test_a_full_table_refuses_what_does_not_fit(built: Built, names: Names):
+async def test_a_full_table_refuses_what_does_not_fit(built: Built, names: Names) -> None:
     inserts = [
         update("INSERT", names.entry("exact_and_lpm", exact(1, i), action=names.action("drop")))
         for i in range(6)
@@ -313,7 +314,7 @@ async def test_a_full_table_refuses_what_does_not_fit(built: Built, names: Names
 
 
 @pytest.mark.parametrize("atomicity", ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"])
-def test_a_batch_may_be_all_or_nothing(built: Built, names: Names, atomicity: str):
+def test_a_batch_may_be_all_or_nothing(built: Built, names: Names, atomicity: str) -> None:
     mode = p4r.WriteRequest.Atomicity.Value(atomicity)
     drop = names.action("drop")
     first = names.entry("exact_and_lpm", exact(1, 1), action=drop)
@@ -325,7 +326,7 @@ def test_a_batch_may_be_all_or_nothing(built: Built, names: Names, atomicity: st
         return [update("INSERT", entry) for entry in entries]
 
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (_, client):
             await client.write(update("INSERT", first), atomicity=mode)
             # Refused by the checks, refused by the data plane.
@@ -343,7 +344,7 @@ def test_a_batch_may_be_all_or_nothing(built: Built, names: Names, atomicity: st
 
 
 @asynchronous
-async def test_a_batch_of_entries_and_cells_rolls_back_whole(built: Built, names: Names):
+async def test_a_batch_of_entries_and_cells_rolls_back_whole(built: Built, names: Names) -> None:
     cell = p4r.RegisterEntry(register_id=names.id("cells"), index=p4r.Index(index=3))
     cell.data.bitstring = b"\x07"
     entry = names.entry("mac", exact(1, 5), action=names.action("drop"))
@@ -372,7 +373,7 @@ async def test_a_batch_of_entries_and_cells_rolls_back_whole(built: Built, names
 
 
 @asynchronous
-async def test_updates_of_one_batch_see_each_other(built: Built, names: Names):
+async def test_updates_of_one_batch_see_each_other(built: Built, names: Names) -> None:
     entry = names.entry("mac", exact(1, 5), action=names.action("forward", port=1))
     changed = names.entry("mac", exact(1, 5), action=names.action("forward", port=2))
     async with controlled(built) as (_, client):
@@ -383,7 +384,7 @@ async def test_updates_of_one_batch_see_each_other(built: Built, names: Names):
 
 
 @asynchronous
-async def test_a_modify_without_an_action_keeps_it(built: Built, names: Names):
+async def test_a_modify_without_an_action_keeps_it(built: Built, names: Names) -> None:
     entry = names.entry("mac", exact(1, 5), action=names.action("forward", port=1), metadata=b"a")
     async with controlled(built) as (_, client):
         await client.write(update("INSERT", entry))
@@ -393,7 +394,7 @@ async def test_a_modify_without_an_action_keeps_it(built: Built, names: Names):
 
 
 @asynchronous
-async def test_a_bad_query_is_told_apart_from_the_good_ones(built: Built, names: Names):
+async def test_a_bad_query_is_told_apart_from_the_good_ones(built: Built, names: Names) -> None:
     async with controlled(built) as (_, client):
         bad = p4r.TableEntry(table_id=0x02FFFFFF)
         error = await fails(client.read(entity_of(ALL), entity_of(bad), p4r.Entity()))
@@ -404,7 +405,9 @@ async def test_a_bad_query_is_told_apart_from_the_good_ones(built: Built, names:
 
 
 @asynchronous
-async def test_asking_for_counters_a_table_does_not_have_is_harmless(built: Built, names: Names):
+async def test_asking_for_counters_a_table_does_not_have_is_harmless(
+    built: Built, names: Names
+) -> None:
     entry = names.entry("mac", exact(1, 5), action=names.action("drop"))
     query = names.entry("mac", counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
     async with controlled(built) as (_, client):
@@ -413,7 +416,7 @@ async def test_asking_for_counters_a_table_does_not_have_is_harmless(built: Buil
 
 
 @asynchronous
-async def test_packets_obey(built: Built, names: Names):
+async def test_packets_obey(built: Built, names: Names) -> None:
     frame = bytes.fromhex("000000000005 0a0000000001 1234") + bytes(46)
     entry = names.entry("mac", exact(1, 5), action=names.action("forward", port=2))
     async with controlled(built) as (rig, client):
@@ -425,7 +428,7 @@ async def test_packets_obey(built: Built, names: Names):
 
 
 @asynchronous
-async def test_const_entries_count_down_from_the_first(tmp_path):
+async def test_const_entries_count_down_from_the_first(tmp_path: Path) -> None:
     ranked = compile_p4(HERE / "ranked.p4", tmp_path)
     names = Names(ranked.info)
     query = names.entry("ranked", counter_data=p4r.CounterData())

@@ -18,7 +18,7 @@ wait_for_answers()
 FRAME = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
 
 
-def options(built: Built, **more) -> fy.SwitchOptions:
+def options(built: Built, **more: Any) -> fy.SwitchOptions:
     return fy.SwitchOptions(p4info=built.p4info, p4blob=built.json, device_id=DEVICE_ID, **more)
 
 
@@ -34,7 +34,7 @@ async def read(switch: fy.Switch, *queries: Any) -> list[Any]:
 
 
 @asynchronous
-async def test_the_pipeline_is_set_once_by_its_cookie(built: Built):
+async def test_the_pipeline_is_set_once_by_its_cookie(built: Built) -> None:
     async with running() as rig:
         async with fy.Switch("s1", rig.address, options(built)) as switch:
             assert switch.is_primary
@@ -52,7 +52,7 @@ async def test_the_pipeline_is_set_once_by_its_cookie(built: Built):
 
 
 @asynchronous
-async def test_every_entity_is_written_and_read_back(built: Built):
+async def test_every_entity_is_written_and_read_back(built: Built) -> None:
     route = fy.P4TableAction("route", port=2, dst="00:00:00:00:00:99")
     entities = [
         fy.P4TableEntry(
@@ -135,7 +135,7 @@ async def test_every_entity_is_written_and_read_back(built: Built):
 
 
 @asynchronous
-async def test_one_shots(built: Built):
+async def test_one_shots(built: Built) -> None:
     ways = [
         (1, fy.P4TableAction("route", port=2, dst=1)),
         (3, fy.P4TableAction("route", port=3, dst=1)),
@@ -152,7 +152,7 @@ async def test_one_shots(built: Built):
 
 
 @asynchronous
-async def test_packets_and_digests_and_idle_entries_arrive(built: Built):
+async def test_packets_and_digests_and_idle_entries_arrive(built: Built) -> None:
     async with connected(built) as (rig, switch):
         await switch.insert([fy.P4DigestEntry("learn_t", max_list_size=1)])
         second = 10**9
@@ -172,7 +172,9 @@ async def test_packets_and_digests_and_idle_entries_arrive(built: Built):
             switch.read_digests("learn_t"),
             switch.read_idle_timeouts(),
         )
-        tasks = [asyncio.create_task(anext(aiter(source))) for source in sources]
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(anext(aiter(source))) for source in sources
+        ]
         await asyncio.sleep(0.05)
         rig.plane.inject(3, FRAME[:12] + b"\x88\xb8" + bytes(46), 1_000)
         rig.plane.inject(1, FRAME[:12] + b"\x88\xb5" + bytes(46), 1_000)
@@ -193,7 +195,7 @@ async def test_packets_and_digests_and_idle_entries_arrive(built: Built):
 
 
 @asynchronous
-async def test_errors_name_the_update(built: Built):
+async def test_errors_name_the_update(built: Built) -> None:
     async with connected(built) as (_, switch):
         drop = fy.P4TableAction("drop")
         entries = [
@@ -207,7 +209,7 @@ async def test_errors_name_the_update(built: Built):
 
 
 @asynchronous
-async def test_a_backup_takes_over(built: Built):
+async def test_a_backup_takes_over(built: Built) -> None:
     async with running() as rig:
         first = fy.Switch("a", rig.address, options(built, initial_election_id=20))
         second = fy.Switch("b", rig.address, options(built, initial_election_id=10))

@@ -171,13 +171,13 @@ async def outcomes(client: Client, updates: list[p4r.Update]) -> list[int]:
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("atomicity", ["CONTINUE_ON_ERROR", "ROLLBACK_ON_ERROR"])
-def test_random_updates(built: Built, names: Names, seed: int, atomicity: str):
+def test_random_updates(built: Built, names: Names, seed: int, atomicity: str) -> None:
     print(f"seed {seed}")
     monkey = Monkey(seed, built.info)
     mode = p4r.WriteRequest.Atomicity.Value(atomicity)
 
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         done = 0
         async with controlled(built) as (_, client):
             for _ in range(ROUNDS):

@@ -106,11 +106,11 @@ def capabilities(address: str) -> str:
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
         answer = stub.Capabilities(p4r.CapabilitiesRequest(), wait_for_ready=True, timeout=LONG_S)
-        return answer.p4runtime_api_version
+        return str(answer.p4runtime_api_version)
 
 
 @pytest.mark.clock
-def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
+def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path) -> None:
     switches = [settings(number, cpu_port=510) for number in range(1, 7)]
     with process(*host(tmp_path / "c.json", switches)) as child:
         assert child.stdout is not None
@@ -126,7 +126,7 @@ def test_six_switches_are_ready_soon_and_end_cleanly(tmp_path: Path):
     assert took < 0.8 * processor_slowness(), "of one core; usually about 0.3 s of it"
 
 
-def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path: Path):
+def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path: Path) -> None:
     switches = [settings(1), {**settings(2), "grpc_address": "127.0.0.1:0"}]
     words = [*host(tmp_path / "c.json", switches), "--links-change"]
     with process(*words, stdin=subprocess.PIPE) as child:
@@ -147,7 +147,7 @@ def test_links_change_as_its_input_says_and_what_it_cannot_mean_is_told(tmp_path
         assert child.returncode == 0
 
 
-def test_a_taken_address_is_named(tmp_path: Path):
+def test_a_taken_address_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         switches = [settings(1), {**settings(2), "grpc_address": address}]
@@ -157,7 +157,7 @@ def test_a_taken_address_is_named(tmp_path: Path):
     assert len(error.splitlines()) == 1, error
 
 
-def test_two_switches_cannot_share_an_address(tmp_path: Path):
+def test_two_switches_cannot_share_an_address(tmp_path: Path) -> None:
     first = settings(1)
     second = {**settings(2), "grpc_address": first["grpc_address"]}
     code, error = outcome_of(tmp_path / "c.json", [first, second])
@@ -165,7 +165,7 @@ def test_two_switches_cannot_share_an_address(tmp_path: Path):
     assert first["grpc_address"] in error
 
 
-def test_a_missing_interface_is_named(tmp_path: Path):
+def test_a_missing_interface_is_named(tmp_path: Path) -> None:
     switches = [settings(1, ports={"4": "nothing-here0"})]
     code, error = outcome_of(tmp_path / "c.json", switches)
     assert code == 1
@@ -188,7 +188,7 @@ def test_a_missing_interface_is_named(tmp_path: Path):
         ([settings(1, links={"1": {"speed": 5}})], "unknown key 'speed'"),
     ],
 )
-def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, message: str):
+def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, message: str) -> None:
     code, error = outcome_of(tmp_path / "c.json", config)
     assert code == 1
     assert message in error
@@ -208,7 +208,7 @@ def test_a_wrong_config_is_refused_in_one_line(tmp_path: Path, config: Any, mess
 @asynchronous
 async def test_a_file_too_small_for_what_is_due_is_told(
     bytes_: int, places: tuple[int, int], message: str
-):
+) -> None:
     file = os.memfd_create("arrival_times")
     os.truncate(file, bytes_)
     switch = SwitchSettings(**settings(1, ports={4: "lo"}, arrival_times={4: places}))
@@ -220,7 +220,7 @@ async def test_a_file_too_small_for_what_is_due_is_told(
 
 
 @asynchronous
-async def test_a_host_can_be_used_from_python(built: Built):
+async def test_a_host_can_be_used_from_python(built: Built) -> None:
     switches = [
         SwitchSettings(
             name=f"s{n}",
@@ -248,7 +248,7 @@ async def test_a_host_can_be_used_from_python(built: Built):
 
 
 @asynchronous
-async def test_a_program_alone_gets_an_inferred_p4info(built: Built):
+async def test_a_program_alone_gets_an_inferred_p4info(built: Built) -> None:
     item = SwitchSettings(name="s", device_id=1, grpc_address="127.0.0.1:0", program=built.json)
     hosted = Host([item])
     await hosted.start()
@@ -265,7 +265,7 @@ async def test_a_program_alone_gets_an_inferred_p4info(built: Built):
 
 
 @asynchronous
-async def test_switches_of_one_program_keep_its_megabytes_once(built: Built):
+async def test_switches_of_one_program_keep_its_megabytes_once(built: Built) -> None:
     """And neither keeps any of what it was sent alive: that has its own copy of all of them."""
     items = [
         SwitchSettings(name=f"s{n}", device_id=n, grpc_address="127.0.0.1:0", program=built.json)
@@ -284,7 +284,7 @@ async def test_switches_of_one_program_keep_its_megabytes_once(built: Built):
 
 
 @pytest.mark.parametrize("ports", [1, 8, 9, 24, 64, 108, 250, 1000])
-def test_rings_of_many_ports_are_less_each(ports: int):
+def test_rings_of_many_ports_are_less_each(ports: int) -> None:
     each = _ring_bytes(ports)
     assert each <= _ring_bytes(max(1, ports - 1))
     assert (ports < 9) == (each == dp.LARGE_RING)
@@ -322,13 +322,12 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def ask(port: int, credentials: grpc.ChannelCredentials) -> str:
     async with grpc.aio.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
-        return (
-            await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
-        ).p4runtime_api_version
+        answer = await stub.Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
+        return str(answer.p4runtime_api_version)
 
 
 @pytest.mark.parametrize("mutual", [False, True])
-def test_tls(pki: Path, mutual: bool):
+def test_tls(pki: Path, mutual: bool) -> None:
     ca = (pki / "ca.pem").read_bytes()
     stranger = grpc.ssl_channel_credentials(ca)
     known = grpc.ssl_channel_credentials(
@@ -337,7 +336,7 @@ def test_tls(pki: Path, mutual: bool):
     tls = Tls(pki / "server.pem", pki / "server.key", pki / "ca.pem" if mutual else None)
 
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         hosted = Host([SwitchSettings(name="s", device_id=1, grpc_address="127.0.0.1:0", tls=tls)])
         await hosted.start()
         try:
@@ -372,7 +371,7 @@ def one_switch(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield child, address
 
 
-def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path):
+def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path) -> None:
     flags = ("--device-id", "3", "--nanolog", "ipc:///tmp/x", "-L", "warn", "--log-flush")
     with one_switch(*flags, str(built.json)) as (child, address):
         with grpc.insecure_channel(address) as channel:
@@ -386,7 +385,7 @@ def test_one_switch_with_simple_switch_grpcs_flags(built: Built, tmp_path: Path)
         assert "--nanolog is ignored" in err
 
 
-def test_tls_by_simple_switch_grpcs_flags(pki: Path):
+def test_tls_by_simple_switch_grpcs_flags(pki: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     flags = ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
     for flag, name in (("cert", "server.pem"), ("key", "server.key"), ("cacert", "ca.pem")):
@@ -413,13 +412,13 @@ def test_tls_by_simple_switch_grpcs_flags(pki: Path):
         (["--no-p4", "--", "--grpc-server-addr", "300.0.0.1:1"], 1, "cannot listen on 300.0.0.1:1"),
     ],
 )
-def test_mistakes_on_the_command_line(words: list[str], code: int, message: str):
+def test_mistakes_on_the_command_line(words: list[str], code: int, message: str) -> None:
     done = ready().run(["switch", *words], os.environ, ROOT, 60)
     assert (done.returncode, message in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_help_names_both_groups_of_flags():
+def test_help_names_both_groups_of_flags() -> None:
     done = subprocess.run(
         [sys.executable, *CLI, "--help"], capture_output=True, text=True, cwd=ROOT, check=False
     )
@@ -478,7 +477,7 @@ ANSWERS = [
 ]
 
 
-def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path):
+def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path) -> None:
     write_shims(tmp_path)
     port = str(free_port())
     with one_switch("--thrift-port", port, str(built.json)):
@@ -495,7 +494,7 @@ def test_simple_switch_cli_talks_to_a_switch(built: Built, tmp_path: Path):
         assert answer in done.stdout, answer
 
 
-def test_simple_switch_forwards_what_its_thrift_port_was_told(built: Built, tmp_path: Path):
+def test_simple_switch_forwards_what_its_thrift_port_was_told(built: Built, tmp_path: Path) -> None:
     """Two of them side by side, with the flags of Mininet scripts; both without P4Runtime."""
     write_shims(tmp_path)
     words = ("--nanolog", "ipc:///tmp/x", "--debugger", "--log-file", str(tmp_path / "log"))
@@ -531,14 +530,14 @@ def test_simple_switch_forwards_what_its_thrift_port_was_told(built: Built, tmp_
          "--console-port 9090 x.json -- --drop-port 9 --grpc-server-addr 127.0.0.1:0"),
     ],
 )  # fmt: skip
-def test_targets_words_become_closlab_switchs(words: str, is_grpc: bool, wanted: str):
+def test_targets_words_become_closlab_switchs(words: str, is_grpc: bool, wanted: str) -> None:
     assert switch_words(words.split(), is_grpc=is_grpc) == wanted.split()
 
 
 @asynchronous
 async def test_a_console_answers_when_there_is_a_program_to_ask(
     built: Built, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """Who waits for the port, as for BMv2's, may write entries then."""
     port, early = free_port(), []
     preload = host_module._preload
@@ -558,7 +557,7 @@ async def test_a_console_answers_when_there_is_a_program_to_ask(
     assert early == [errno.ECONNREFUSED]
 
 
-def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
+def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path) -> None:
     write_shims(tmp_path)
     done = subprocess.run(
         [str(tmp_path / "simple_switch_CLI"), "--thrift-port", str(free_port())],
@@ -571,7 +570,7 @@ def test_simple_switch_cli_says_when_nobody_answers(tmp_path: Path):
     assert "Could not connect" in done.stderr
 
 
-def test_shims_are_executables_of_the_names_labs_call(tmp_path: Path):
+def test_shims_are_executables_of_the_names_labs_call(tmp_path: Path) -> None:
     written = write_shims(tmp_path / "bin")
     assert {path.name for path in written} == set(NAMES)
     assert all(os.access(path, os.X_OK) for path in written)
@@ -591,13 +590,13 @@ def test_shims_are_executables_of_the_names_labs_call(tmp_path: Path):
 )
 def test_p4cs_words_become_p4c_bm2_sss(
     words: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert driver_words(words.split()) == wanted.split()
 
 
 @asynchronous
-async def test_a_taken_console_port_is_named():
+async def test_a_taken_console_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         item = SwitchSettings(name="s", device_id=1, grpc_address="127.0.0.1:0", console_port=port)
@@ -607,7 +606,7 @@ async def test_a_taken_console_port_is_named():
 
 
 @asynchronous
-async def test_a_console_nobody_asked_for_is_done_without(caplog: pytest.LogCaptureFixture):
+async def test_a_console_nobody_asked_for_is_done_without(caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         item = SwitchSettings(
@@ -640,7 +639,9 @@ def twin_actions(program: dict[str, Any]) -> None:
 
 
 @asynchronous
-async def test_actions_of_one_name_are_told_apart_by_their_place(built: Built, tmp_path: Path):
+async def test_actions_of_one_name_are_told_apart_by_their_place(
+    built: Built, tmp_path: Path
+) -> None:
     program = json.loads(built.json.read_text())
     twin_actions(program)
     alone = tmp_path / "twins.json"

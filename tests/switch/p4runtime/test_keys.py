@@ -35,26 +35,28 @@ KEY = KeyCodec(
         (b"\xff" * 16, 128, (1 << 128) - 1),
     ],
 )
-def test_values_of_any_length_are_read_and_written_back_short(given_bytes, bits, number):
+def test_values_of_any_length_are_read_and_written_back_short(
+    given_bytes: bytes, bits: int, number: int
+) -> None:
     assert values.decode(given_bytes, bits, "x") == number
     assert values.encode(number) == (given_bytes.lstrip(b"\0") or b"\0")
 
 
 @pytest.mark.parametrize(("data", "bits"), [(b"\x02", 1), (b"\x02\x00", 9), (b"", 8)])
-def test_values_too_wide_or_empty_are_refused(data, bits):
+def test_values_too_wide_or_empty_are_refused(data: bytes, bits: int) -> None:
     with pytest.raises(RequestError, match="what it is"):
         values.decode(data, bits, "what it is")
 
 
 @given(st.integers(-(1 << 31), (1 << 31) - 1))
-def test_signed_values_survive(number):
+def test_signed_values_survive(number: int) -> None:
     data = values.encode_signed(number)
     assert values.decode_signed(data, 32, "x") == number
     shortest = 1 if -128 <= number < 128 else len(data)
     assert len(data) == shortest
 
 
-def test_fields_come_in_any_order_and_leave_in_the_programs():
+def test_fields_come_in_any_order_and_leave_in_the_programs() -> None:
     matches = [
         optional(9, 6),
         between(4, 1, 5),
@@ -68,13 +70,13 @@ def test_fields_come_in_any_order_and_leave_in_the_programs():
     assert KEY.decode(KEY.encode(*decoded)) == decoded
 
 
-def test_fields_left_out_match_everything():
+def test_fields_left_out_match_everything() -> None:
     decoded = KEY.decode([exact(2, 0)])
     assert decoded == ((0, 0, 0, 0, 0), (0, 0xFFF, 0, 0xFFFF, 0))
     assert KEY.encode(*decoded) == [exact(2, 0)]
 
 
-def test_long_values_read_back_canonical():
+def test_long_values_read_back_canonical() -> None:
     padded = p4r.FieldMatch(field_id=2, exact=p4r.FieldMatch.Exact(value=b"\0\0\0\x07"))
     assert KEY.encode(*KEY.decode([padded])) == [exact(2, 7)]
 
@@ -101,13 +103,13 @@ def test_long_values_read_back_canonical():
         ([exact(2, 1), optional(9, 256)], "0x0100 does not fit in 8 bits"),
     ],
 )
-def test_wrong_keys_are_refused_by_name(matches, message):
+def test_wrong_keys_are_refused_by_name(matches: list[p4r.FieldMatch], message: str) -> None:
     with pytest.raises(RequestError, match=message) as caught:
         KEY.decode(matches)
     assert str(caught.value).startswith("table t: ")
 
 
-def test_exact_keys_have_no_masks():
+def test_exact_keys_have_no_masks() -> None:
     codec = KeyCodec(
         "table e", (KeyField(1, "a", 8, Match.EXACT), KeyField(2, "b", 8, Match.EXACT))
     )

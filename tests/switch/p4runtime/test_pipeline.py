@@ -3,6 +3,7 @@
 import asyncio
 import re
 import struct
+from typing import Any
 
 import grpc
 import pytest
@@ -35,7 +36,7 @@ def forward(names: Names, port: int = 3) -> p4r.TableEntry:
 
 
 @asynchronous
-async def test_without_a_pipeline_everything_says_so():
+async def test_without_a_pipeline_everything_says_so() -> None:
     async with running() as rig:
         client = Client(rig.address)
         await client.bid()
@@ -47,7 +48,7 @@ async def test_without_a_pipeline_everything_says_so():
 
 
 @asynchronous
-async def test_a_config_is_read_back_as_it_was_sent(built: Built):
+async def test_a_config_is_read_back_as_it_was_sent(built: Built) -> None:
     async with controlled(built) as (_, client):
         config = built.config
         config.cookie.cookie = 0xDEADBEEF
@@ -64,7 +65,7 @@ async def test_a_config_is_read_back_as_it_was_sent(built: Built):
 
 
 @asynchronous
-async def test_a_config_without_a_cookie_has_none(built: Built):
+async def test_a_config_without_a_cookie_has_none(built: Built) -> None:
     async with controlled(built) as (_, client):
         assert not (await client.get_pipeline()).HasField("cookie")
 
@@ -77,7 +78,7 @@ def p4_device_config(data: bytes) -> bytes:
 
 
 @asynchronous
-async def test_json_may_come_wrapped_in_a_p4_device_config(built: Built):
+async def test_json_may_come_wrapped_in_a_p4_device_config(built: Built) -> None:
     async with controlled(built) as (_, client):
         config = built.config
         config.p4_device_config = p4_device_config(config.p4_device_config)
@@ -96,9 +97,11 @@ async def test_json_may_come_wrapped_in_a_p4_device_config(built: Built):
         (struct.pack(">I", 7) * 100, "neither BMv2 JSON"),
     ],
 )
-def test_a_bad_device_config_is_refused_and_changes_nothing(built, names, device_config, message):
+def test_a_bad_device_config_is_refused_and_changes_nothing(
+    built: Built, names: Names, device_config: bytes, message: str
+) -> None:
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (_, client):
             await client.write(update("INSERT", forward(names)))
             config = built.config
@@ -114,7 +117,7 @@ def test_a_bad_device_config_is_refused_and_changes_nothing(built, names, device
 
 
 @asynchronous
-async def test_a_p4info_of_another_program_is_refused(built: Built):
+async def test_a_p4info_of_another_program_is_refused(built: Built) -> None:
     async with controlled(built) as (_, client):
         config = built.config
         config.p4info.tables[0].preamble.name = "Forward.other"
@@ -124,7 +127,7 @@ async def test_a_p4info_of_another_program_is_refused(built: Built):
 
 
 @asynchronous
-async def test_requests_that_make_no_sense_are_refused(built: Built):
+async def test_requests_that_make_no_sense_are_refused(built: Built) -> None:
     async with controlled(built) as (_, client):
         for action, config in (
             ("UNSPECIFIED", built.config),
@@ -139,7 +142,7 @@ async def test_requests_that_make_no_sense_are_refused(built: Built):
 
 
 @asynchronous
-async def test_another_device_is_not_found(built: Built):
+async def test_another_device_is_not_found(built: Built) -> None:
     async with controlled(built) as (_, client):
         requests = (
             client.stub.Capabilities(p4r.CapabilitiesRequest(device_id=DEVICE_ID + 1)),
@@ -151,7 +154,7 @@ async def test_another_device_is_not_found(built: Built):
 
 
 @asynchronous
-async def test_capabilities_name_a_version(built: Built):
+async def test_capabilities_name_a_version(built: Built) -> None:
     async with controlled(built) as (_, client):
         answer = await client.stub.Capabilities(p4r.CapabilitiesRequest(device_id=DEVICE_ID))
         major, minor, _ = answer.p4runtime_api_version.split(".")
@@ -159,7 +162,7 @@ async def test_capabilities_name_a_version(built: Built):
 
 
 @asynchronous
-async def test_verify_changes_nothing(built: Built, names: Names):
+async def test_verify_changes_nothing(built: Built, names: Names) -> None:
     async with controlled(built) as (_, client):
         await client.write(update("INSERT", forward(names)))
         config = built.config
@@ -170,7 +173,7 @@ async def test_verify_changes_nothing(built: Built, names: Names):
 
 
 @asynchronous
-async def test_commit_clears_the_state(built: Built, names: Names):
+async def test_commit_clears_the_state(built: Built, names: Names) -> None:
     async with controlled(built) as (_, client):
         await client.write(update("INSERT", forward(names)))
         await client.set_pipeline(built.config)
@@ -178,7 +181,9 @@ async def test_commit_clears_the_state(built: Built, names: Names):
 
 
 @asynchronous
-async def test_a_saved_config_takes_writes_and_realizes_them_at_commit(built: Built, names: Names):
+async def test_a_saved_config_takes_writes_and_realizes_them_at_commit(
+    built: Built, names: Names
+) -> None:
     frame = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
     async with controlled(built) as (rig, client):
         await client.write(update("INSERT", forward(names, port=2)))
@@ -194,7 +199,7 @@ async def test_a_saved_config_takes_writes_and_realizes_them_at_commit(built: Bu
 
 
 @asynchronous
-async def test_a_saved_config_has_the_programs_sizes(built: Built, names: Names):
+async def test_a_saved_config_has_the_programs_sizes(built: Built, names: Names) -> None:
     inserts = [
         update("INSERT", names.entry("exact_and_lpm", exact(1, n), action=names.action("drop")))
         for n in range(6)
@@ -208,7 +213,7 @@ async def test_a_saved_config_has_the_programs_sizes(built: Built, names: Names)
 
 
 @asynchronous
-async def test_reconcile_with_the_same_program_keeps_everything(built: Built, names: Names):
+async def test_reconcile_with_the_same_program_keeps_everything(built: Built, names: Names) -> None:
     frame = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
     counter = p4r.CounterEntry(counter_id=names.id("port_counter"), index=p4r.Index(index=1))
     async with controlled(built) as (rig, client):
@@ -226,7 +231,7 @@ async def test_reconcile_with_the_same_program_keeps_everything(built: Built, na
 
 
 @asynchronous
-async def test_reconcile_with_the_same_program_may_bring_tables(built: Built, names: Names):
+async def test_reconcile_with_the_same_program_may_bring_tables(built: Built, names: Names) -> None:
     """Those that the P4Info before left out."""
     frame = bytes.fromhex("112233445566 0a0000000001 1234") + bytes(46)
     fewer = built.config
@@ -245,7 +250,9 @@ async def test_reconcile_with_the_same_program_may_bring_tables(built: Built, na
 
 
 @asynchronous
-async def test_reconcile_with_another_program_carries_the_state_over(built: Built, names: Names):
+async def test_reconcile_with_another_program_carries_the_state_over(
+    built: Built, names: Names
+) -> None:
     async with controlled(built) as (_, client):
         entry = forward(names)
         entry.metadata = b"mine"
@@ -271,7 +278,7 @@ async def test_reconcile_with_another_program_carries_the_state_over(built: Buil
 
 
 @asynchronous
-async def test_reconcile_refuses_what_would_lose_state(built: Built, names: Names):
+async def test_reconcile_refuses_what_would_lose_state(built: Built, names: Names) -> None:
     async with controlled(built) as (_, client):
         await client.write(update("INSERT", forward(names)))
         config = built.config
@@ -299,13 +306,15 @@ async def test_reconcile_refuses_what_would_lose_state(built: Built, names: Name
         ),
     ],
 )
-def test_registers_shared_with_the_switch_are_marked(built: Built, mark, register, message):
+def test_registers_shared_with_the_switch_are_marked(
+    built: Built, mark: str, register: str, message: str | None
+) -> None:
     config = built.config
     found = next(r for r in config.p4info.registers if r.preamble.alias == register)
     found.preamble.annotations.append(mark)
 
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (rig, client):
             if message is None:
                 await client.set_pipeline(config)
@@ -330,13 +339,15 @@ def test_registers_shared_with_the_switch_are_marked(built: Built, mark, registe
         ("@port_shaper", "mac", "@port_shaper needs a key of bit<9>, exact"),
     ],
 )
-def test_tables_that_schedule_queues_have_their_key(built: Built, mark, table, message):
+def test_tables_that_schedule_queues_have_their_key(
+    built: Built, mark: str, table: str, message: str
+) -> None:
     config = built.config
     found = next(t for t in config.p4info.tables if t.preamble.alias == table)
     found.preamble.annotations.append(mark)
 
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (_, client):
             error = await fails(client.set_pipeline(config))
             assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
@@ -346,10 +357,12 @@ def test_tables_that_schedule_queues_have_their_key(built: Built, mark, table, m
 
 
 @asynchronous
-async def test_a_program_is_built_once_for_all_who_ask(built: Built, monkeypatch):
+async def test_a_program_is_built_once_for_all_who_ask(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load, loads = dp.Program.load, []
 
-    def counted(source: bytes, **more):
+    def counted(source: bytes, **more: Any) -> dp.Program:
         loads.append(source)
         return load(source, **more)
 

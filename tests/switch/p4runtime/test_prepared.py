@@ -27,7 +27,9 @@ def all_of(entities: Entities) -> list[p4r.TableEntry]:
     return [entity.table_entry for entity in found]
 
 
-def test_what_was_prepared_is_read_back_as_what_was_written(pipeline: Pipeline, names: Names):
+def test_what_was_prepared_is_read_back_as_what_was_written(
+    pipeline: Pipeline, names: Names
+) -> None:
     written = [update("INSERT", entry) for entry in entries_of_every_kind(names)]
     one, other, third = (device(pipeline) for _ in range(3))
     assert one.write(written, atomic=False) == [None] * len(written)
@@ -44,7 +46,7 @@ def test_what_was_prepared_is_read_back_as_what_was_written(pipeline: Pipeline, 
 
 def test_an_entry_that_is_there_is_refused_and_the_others_are_written(
     pipeline: Pipeline, names: Names
-):
+) -> None:
     entities = device(pipeline)
     ports = [
         update("INSERT", names.entry("mac", exact(1, mac), action=names.action("forward", port=2)))
@@ -61,7 +63,7 @@ def test_an_entry_that_is_there_is_refused_and_the_others_are_written(
     )
 
 
-def test_what_the_data_plane_refuses_is_not_there(pipeline: Pipeline, names: Names):
+def test_what_the_data_plane_refuses_is_not_there(pipeline: Pipeline, names: Names) -> None:
     entities = device(pipeline)
     size = pipeline.tables[names.entry("exact_and_lpm").table_id].info.size
     drop = names.action("drop")
@@ -76,7 +78,7 @@ def test_what_the_data_plane_refuses_is_not_there(pipeline: Pipeline, names: Nam
     assert len([e for e in all_of(entities) if not e.is_const]) == size
 
 
-def test_what_is_more_than_an_entry_is_not_prepared(pipeline: Pipeline, names: Names):
+def test_what_is_more_than_an_entry_is_not_prepared(pipeline: Pipeline, names: Names) -> None:
     entities = device(pipeline)
     default = names.entry("ipv4_lpm", action=names.action("count_drop"))
     default.is_default_action = True
@@ -87,7 +89,7 @@ def test_what_is_more_than_an_entry_is_not_prepared(pipeline: Pipeline, names: N
         assert entities.prepare(update(verb, entry)) is None
 
 
-def test_what_cannot_be_written_cannot_be_prepared(pipeline: Pipeline, names: Names):
+def test_what_cannot_be_written_cannot_be_prepared(pipeline: Pipeline, names: Names) -> None:
     entities = device(pipeline)
     for wrong, _, _ in wrong_updates(names):
         (error,) = entities.write([wrong], atomic=False)

@@ -70,7 +70,7 @@ async def read(client: Client, query: Any) -> list[Any]:
 
 
 @asynchronous
-async def test_members_and_groups_read_back_as_written(built: Built, names: Names):
+async def test_members_and_groups_read_back_as_written(built: Built, names: Names) -> None:
     ways, paths = Profile(names, "ways"), Profile(names, "paths")
     members = [ways.member(1, port=1), ways.member(0xFFFF, port=2), paths.member(1, port=3)]
     group = ways.group(
@@ -94,7 +94,7 @@ async def test_members_and_groups_read_back_as_written(built: Built, names: Name
 
 
 @asynchronous
-async def test_packets_follow_members_and_their_changes(built: Built, names: Names):
+async def test_packets_follow_members_and_their_changes(built: Built, names: Names) -> None:
     paths = Profile(names, "paths")
     async with controlled(built) as (rig, client):
         await client.write(update("INSERT", paths.member(1, port=2)))
@@ -109,7 +109,7 @@ async def test_packets_follow_members_and_their_changes(built: Built, names: Nam
 
 
 @asynchronous
-async def test_what_is_used_cannot_be_deleted(built: Built, names: Names):
+async def test_what_is_used_cannot_be_deleted(built: Built, names: Names) -> None:
     ways = Profile(names, "ways")
     member, group = ways.member(1, port=1), ways.group(1, {"member_id": 1, "weight": 1})
     async with controlled(built) as (_, client):
@@ -125,7 +125,9 @@ async def test_what_is_used_cannot_be_deleted(built: Built, names: Names):
 
 
 @asynchronous
-async def test_one_shots_read_back_as_written_and_leave_nothing_behind(built: Built, names: Names):
+async def test_one_shots_read_back_as_written_and_leave_nothing_behind(
+    built: Built, names: Names
+) -> None:
     first, second = one_shot(names, 2, 2, watch_port=b"\x02"), one_shot(names, 3)
     async with controlled(built) as (rig, client):
         await client.write(update("INSERT", first))
@@ -146,7 +148,7 @@ async def test_one_shots_read_back_as_written_and_leave_nothing_behind(built: Bu
 
 
 @asynchronous
-async def test_one_shots_and_members_do_not_mix(built: Built, names: Names):
+async def test_one_shots_and_members_do_not_mix(built: Built, names: Names) -> None:
     ways = Profile(names, "ways")
     async with controlled(built) as (_, client):
         await client.write(update("INSERT", one_shot(names, 1)))
@@ -159,7 +161,7 @@ async def test_one_shots_and_members_do_not_mix(built: Built, names: Names):
 
 
 @asynchronous
-async def test_packets_spread_over_a_group_by_weight(built: Built, names: Names):
+async def test_packets_spread_over_a_group_by_weight(built: Built, names: Names) -> None:
     ways = Profile(names, "ways")
     seats = [{"member_id": 1, "weight": 3}, {"member_id": 2, "weight": 1}]
     async with controlled(built) as (rig, client):
@@ -178,7 +180,7 @@ async def test_packets_spread_over_a_group_by_weight(built: Built, names: Names)
 
 
 @pytest.mark.parametrize("verb", ["INSERT", "MODIFY", "DELETE"])
-def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: str):
+def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: str) -> None:
     ways, paths = Profile(names, "ways"), Profile(names, "paths")
     invalid, missing = rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND
     wide = rpc_code.OUT_OF_RANGE
@@ -212,7 +214,7 @@ def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: 
     }
 
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (_, client):
             await client.write(update("INSERT", ways.member(1, port=1)))
             await client.write(update("INSERT", ways.group(1)))
@@ -224,7 +226,7 @@ def test_wrong_members_and_groups_are_refused(built: Built, names: Names, verb: 
 
 
 @asynchronous
-async def test_a_profile_holds_as_many_members_as_it_says(built: Built, names: Names):
+async def test_a_profile_holds_as_many_members_as_it_says(built: Built, names: Names) -> None:
     paths = Profile(names, "paths")
     inserts = [update("INSERT", paths.member(n, port=1)) for n in range(1, 10)]
     async with controlled(built) as (_, client):
@@ -233,7 +235,9 @@ async def test_a_profile_holds_as_many_members_as_it_says(built: Built, names: N
 
 
 @asynchronous
-async def test_members_stand_aside_while_their_watched_port_is_down(built: Built, names: Names):
+async def test_members_stand_aside_while_their_watched_port_is_down(
+    built: Built, names: Names
+) -> None:
     ways = Profile(names, "ways")
     seats = [
         {"member_id": 1, "weight": 1, "watch_port": b"\x02"},

@@ -45,7 +45,7 @@ async def alive(client: Client, names: Names) -> None:
 
 
 @asynchronous
-async def test_truncated_requests_are_refused_as_such(built: Built, names: Names):
+async def test_truncated_requests_are_refused_as_such(built: Built, names: Names) -> None:
     async with controlled(built) as (rig, client):
         entry = names.entry("mac", exact(1, 5), action=names.action("drop"))
         whole = client.request(p4r.WriteRequest, updates=[update("INSERT", entry)])
@@ -68,7 +68,7 @@ async def test_truncated_requests_are_refused_as_such(built: Built, names: Names
 
 
 @asynchronous
-async def test_mutated_requests_never_break_the_switch(built: Built, names: Names):
+async def test_mutated_requests_never_break_the_switch(built: Built, names: Names) -> None:
     seed = 20
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -93,7 +93,7 @@ async def test_mutated_requests_never_break_the_switch(built: Built, names: Name
 
 
 @asynchronous
-async def test_clients_that_vanish_leave_nothing_behind(built: Built, names: Names):
+async def test_clients_that_vanish_leave_nothing_behind(built: Built, names: Names) -> None:
     async with controlled(built) as (rig, client):
         for number in range(20):
             ghost = Client(rig.address, election_id=100 + number)
@@ -110,7 +110,9 @@ async def test_clients_that_vanish_leave_nothing_behind(built: Built, names: Nam
 
 
 @asynchronous
-async def test_a_controller_that_does_not_read_does_not_stop_the_others(built: Built, names: Names):
+async def test_a_controller_that_does_not_read_does_not_stop_the_others(
+    built: Built, names: Names
+) -> None:
     async with controlled(built) as (rig, client):
         lazy = Client(rig.address, role="lazy", reads=False)
         await lazy.stream.write(p4r.StreamMessageRequest(arbitration=lazy.arbitration()))
@@ -126,7 +128,7 @@ async def test_a_controller_that_does_not_read_does_not_stop_the_others(built: B
 
 
 @asynchronous
-async def test_huge_batches_with_one_error_reach_the_client(built: Built, names: Names):
+async def test_huge_batches_with_one_error_reach_the_client(built: Built, names: Names) -> None:
     drop = names.action("drop")
     entries = [names.entry("mac", exact(1, n), action=drop) for n in range(5000)]
     batch = [update("INSERT", entry) for entry in [*entries, entries[0]]]
@@ -139,9 +141,9 @@ async def test_huge_batches_with_one_error_reach_the_client(built: Built, names:
 
 
 @pytest.mark.parametrize("length", [0, 1, 100, 100_000])
-def test_values_of_any_length_are_answered(built: Built, names: Names, length: int):
+def test_values_of_any_length_are_answered(built: Built, names: Names, length: int) -> None:
     @asynchronous
-    async def scenario():
+    async def scenario() -> None:
         async with controlled(built) as (_, client):
             match = p4r.FieldMatch(field_id=1, exact=p4r.FieldMatch.Exact(value=b"\xff" * length))
             entry = names.entry("mac", match, action=names.action("drop"))
@@ -156,7 +158,7 @@ def test_values_of_any_length_are_answered(built: Built, names: Names, length: i
     scenario()
 
 
-def test_messages_in_every_order_are_answered(built: Built):
+def test_messages_in_every_order_are_answered(built: Built) -> None:
     """Some must be allowed, or this proves little; whose bid is highest when is the machine's."""
     wanted = {"writes OK", "programs OK", "stream OK"}
     for seed in range(3, 23):
@@ -169,7 +171,7 @@ def test_messages_in_every_order_are_answered(built: Built):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_messages_leave_nothing(built: Built):
+def test_a_hundred_thousand_messages_leave_nothing(built: Built) -> None:
     outcome = asyncio.run(orders.play(built, 100_000, seed=4))
     assert outcome.faults == []
     first, last = outcome.memory
@@ -177,7 +179,7 @@ def test_a_hundred_thousand_messages_leave_nothing(built: Built):
 
 
 @asynchronous
-async def test_every_stream_that_ends_in_an_error_gets_its_status():
+async def test_every_stream_that_ends_in_an_error_gets_its_status() -> None:
     """Also one whose error comes while the answer to its bid is still on its way."""
     count = 300
 
@@ -225,7 +227,7 @@ async def test_every_stream_that_ends_in_an_error_gets_its_status():
 
 @pytest.mark.slow
 @asynchronous
-async def test_who_calls_while_a_switch_is_at_something_else_is_heard():
+async def test_who_calls_while_a_switch_is_at_something_else_is_heard() -> None:
     """As when others have all processors of a slow machine; gRPC itself gives up after 30 s."""
 
     def call(address: str) -> str:
@@ -242,7 +244,7 @@ async def test_who_calls_while_a_switch_is_at_something_else_is_heard():
 
 
 @asynchronous
-async def test_streams_are_limited_in_all_whatever_their_roles_and_bids():
+async def test_streams_are_limited_in_all_whatever_their_roles_and_bids() -> None:
     async with running() as rig, grpc.aio.insecure_channel(rig.address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
         silent = [stub.StreamChannel() for _ in range(MAX_STREAMS // 2)]

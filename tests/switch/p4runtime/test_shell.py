@@ -32,7 +32,7 @@ async def in_shell(*words: str, stdin: str = "") -> str:
 
 
 @asynchronous
-async def test_the_tour(built: Built):
+async def test_the_tour(built: Built) -> None:
     async with running() as rig:
         words = (rig.address, str(DEVICE_ID), str(built.p4info), str(built.json))
         out = await in_shell(str(TOUR), *words)
@@ -46,7 +46,7 @@ async def sent_frames(rig: Rig) -> list[tuple[int, bytes]]:
 
 
 @asynchronous
-async def test_the_prompt_lists_tables_and_reads_entries(built: Built):
+async def test_the_prompt_lists_tables_and_reads_entries(built: Built) -> None:
     async with running() as rig:
         config = f"{built.p4info},{built.json}"
         flags = ("--grpc-addr", rig.address, "--device-id", str(DEVICE_ID))

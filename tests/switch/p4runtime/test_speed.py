@@ -52,7 +52,7 @@ def batches(updates: list[p4r.Update]) -> list[p4r.WriteRequest]:
 
 
 @pytest.mark.parametrize("table", ["mac", "ipv4_lpm"])
-def test_a_hundred_thousand_entries(built: Built, names: Names, tmp_path: Path, table: str):
+def test_a_hundred_thousand_entries(built: Built, names: Names, tmp_path: Path, table: str) -> None:
     if table == "mac":
         action = names.action("forward", port=3)
         entries = [names.entry(table, exact(1, n), action=action) for n in range(ENTRIES)]

@@ -77,7 +77,9 @@ def seconds_to_compile(folder: Path) -> float:
 
 
 @pytest.mark.slow
-def test_a_switch_starts_soon_and_sooner_when_its_program_is_built(fabric: Built, tmp_path: Path):
+def test_a_switch_starts_soon_and_sooner_when_its_program_is_built(
+    fabric: Built, tmp_path: Path
+) -> None:
     runtime = build.runtime_library()
     cache = tmp_path / "cache"
     (cache / "closlab").mkdir(parents=True)

@@ -17,7 +17,7 @@ TOUR = Path(__file__).with_name("veth_tour.py")
 pytestmark = pytest.mark.mininet
 
 
-def test_frames_cross_two_switches_and_are_recorded(built: Built, tmp_path: Path):
+def test_frames_cross_two_switches_and_are_recorded(built: Built, tmp_path: Path) -> None:
     unshare = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip("unshare (util-linux) or ip (iproute2) is not installed")

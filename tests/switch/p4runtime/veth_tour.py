@@ -4,6 +4,7 @@ import asyncio
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import finsy as fy
 
@@ -37,7 +38,9 @@ async def notifications(address: str) -> None:
             switch.read_digests("learn_t"),
             switch.read_idle_timeouts(),
         )
-        tasks = [asyncio.create_task(anext(aiter(source))) for source in sources]
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(anext(aiter(source))) for source in sources
+        ]
         await asyncio.sleep(0)  # all of them listen
         await switch.insert([fy.P4DigestEntry("learn_t", max_list_size=1), idle])
         with tap("h1") as source:

@@ -24,7 +24,7 @@ NO_WIRE = AlphaBeta(0, 1e9)
 def made(op: str, algorithm: str, ranks: int, size: int, **options: object) -> Collective:
     protocol = options.pop("protocol", None)
     kind = NcclProtocol(protocol) if isinstance(protocol, str) else None
-    return collective(op, ranks, size, algorithm, protocol=kind, **options)  # type: ignore[arg-type]
+    return collective(op, ranks, size, algorithm, protocol=kind, **options)
 
 
 @pytest.mark.parametrize("seed", range(20))

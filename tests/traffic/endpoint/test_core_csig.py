@@ -95,7 +95,7 @@ def test_tags_go_out_and_come_back(star: Path, kind: Tag, recovery: Recovery, ip
     """Data has a tag, an answer reflects the last that came; nothing else is other."""
     config = EndpointConfig(
         link_bps=100 * GBPS, mtu=1024, ip=ip, csig=kind.bytes, recovery=recovery, rto=50_000
-    )  # type: ignore[arg-type]
+    )
     plans = one_way(config, [100, 9000, 1024], cc="poseidon")
     extra = [f"capture {A}", f"capture {B}"]
     outcome = run(star, plans, extra=extra, loss=0.05, seed=4)
@@ -145,7 +145,7 @@ def test_a_reflection_that_is_none_is_malformed(star: Path, bad: str) -> None:
 
 def test_other_sizes_of_tags_are_refused(star: Path) -> None:
     with pytest.raises(ValueError, match="csig"):
-        EndpointConfig(link_bps=GBPS, csig=5)  # type: ignore[arg-type]
+        EndpointConfig(link_bps=GBPS, csig=5)
 
 
 def test_a_switch_s_notification_slows_the_flow_it_is_about(star: Path) -> None:

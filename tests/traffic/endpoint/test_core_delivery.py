@@ -159,7 +159,7 @@ def test_without_faults_nothing_is_sent_twice(star: Path, recovery: Recovery) ->
 
 def test_what_one_loss_costs(star: Path) -> None:
     """The recoveries as their names say: restart the message, rewind, or fill the hole."""
-    resent = {}
+    resent: dict[Recovery, list[int]] = {}
     for recovery in Recovery:
         config = EndpointConfig(link_bps=100 * GBPS, recovery=recovery, ack_every=1)
         # Seeds are tried until one loses exactly one data packet in the middle of the message.

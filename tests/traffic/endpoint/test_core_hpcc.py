@@ -83,7 +83,8 @@ def test_every_window_is_the_model_s(unit: Path, seed: int) -> None:
         following, path = acked + rng.randrange(1, 30), rng.choice([*paths])
         is_late = now - then[path] < 2**20 and rng.random() < 0.03
         at = then[path] - 5 if is_late else now - 1_000
-        words, links = [], paths[path][: rng.choice((hops,) * 30 + (1,))]
+        words: list[int] = []
+        links = paths[path][: rng.choice((hops,) * 30 + (1,))]
         for link in links:
             words += link.tell(rng, at, max(0, at - then[path]), link.bps(asked, line))
         then[path] = at

@@ -68,7 +68,7 @@ def given(job: int, member: int, chunk: int) -> list[Fraction]:
 
 def exponent(number: Fraction) -> int:
     """As IEEE 754 has it in a float's bits."""
-    return struct.unpack("I", struct.pack("f", float(number)))[0] >> 23 & 0xFF
+    return int(struct.unpack("I", struct.pack("f", float(number)))[0] >> 23 & 0xFF)
 
 
 def fixed(number: Fraction, unit: Fraction) -> int:

@@ -249,7 +249,7 @@ def test_whatever_is_lost_arrives_in_the_end(seed: int) -> None:
         rto=50_000,
         retry_limit=250,
     )
-    plans = {A: ([], []), B: ([], [])}
+    plans: dict[str, tuple[list[Any], list[Any]]] = {A: ([], []), B: ([], [])}
     total = {A: 0, B: 0}
     for index in range(rng.choice((1, 3))):
         wrap = rng.choice((0, 0xFFFFF8))

@@ -51,7 +51,7 @@ EXAMPLES: list[dict[str, Any]] = [
     TRAINING,
     {"kind": "mix", "parts": [JOB, TRAINING, {"kind": "incast", "bytes": 10}]},
 ]  # fmt: skip
-JUNK = st.sampled_from(
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 0, 1, 3, 7, 1.5, 10**30, 1e400, float("nan"), "", "x", "7", "1e400", "ring",
      "-3", [], [0], [[]], {}, {"kind": "job"}, b"\xff"]
 )  # fmt: skip

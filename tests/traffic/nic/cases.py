@@ -33,7 +33,7 @@ def checksum(header: bytes) -> int:
     total = sum(struct.unpack(f">{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+    return int(~total & 0xFFFF)
 
 
 def ipv4(number: int, dscp: int = 0, size: int = SIZE) -> bytes:

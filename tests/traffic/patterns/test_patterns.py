@@ -190,10 +190,11 @@ def test_sizes_that_nobody_knows_are_told(tmp_path: Path) -> None:
 
 def power_mean(name: str, power: int) -> float:
     """Of a size to a power: sizes are as likely as each other between two of the points."""
-    return sum(
+    total: float = sum(
         (q - p) * (b ** (power + 1) - a ** (power + 1)) / ((power + 1) * (b - a))
         for (a, p), (b, q) in pairwise(SIZES[name].points)
     )
+    return total
 
 
 @pytest.mark.parametrize("name", SIZES)

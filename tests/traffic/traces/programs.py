@@ -150,7 +150,7 @@ def length_prefixed(message: object) -> bytes:
     while length >= 128:
         out.append(length & 127 | 128)
         length >>= 7
-    return bytes([*out, length]) + data
+    return bytes(bytes([*out, length]) + data)
 
 
 def parsed(data: bytes) -> list[Any]:
