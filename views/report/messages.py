@@ -140,7 +140,9 @@ def _chosen(
     for work in run.work:
         how_slow[work.host] = max(how_slow[work.host], (0.0, work.end_ns - work.start_ns))
     by_leaf: dict[str, list[str]] = {}
-    for host in sorted(busy, key=lambda each: (how_slow[each], busy.index(each)), reverse=True):
+    for _, host in sorted(
+        enumerate(busy), key=lambda each: (how_slow[each[1]], each[0]), reverse=True
+    ):
         by_leaf.setdefault(_leaf_of(run, host), []).append(host)
     kept = [host for host in busy if host in notable][: _MOST_ROWS - 2]
     room = (_MOST_ROWS - len(kept)) // 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -54,35 +54,39 @@ def moments(run: KeptRun, drawing: Drawing) -> str:
         waits = max((each[2][at] for each in courses), default=0) / longest
         return f"{_class(busy)}{_digit(paused)}{_digit(waits)}"
 
+    shown = {name: at for at, names in enumerate(drawing.moving) for name in names}
     marked = ", and marks on the bar are faults" if events(run) else ""
     content: dict[str, Any] = {
         "frames": [
             "".join(digits(directions, at) for directions in drawing.moving) for at in range(count)
         ],
         "said": [_said(run, found, edges, at) for at in range(count)],
-        "steps": [_step(step, drawing, run.end_ns, count) for step in steps(run)],
-        "chains": _chains(run, drawing),
-        **_held_up(run, drawing),
+        "steps": [_step(step, shown, run.end_ns, count) for step in steps(run)],
+        "chains": _chains(run, shown),
+        **_held_up(run, shown),
         "marks": [[round(1000 * at / run.end_ns), what] for at, what in events(run)],
         "whole": f"the whole run, {duration(run.end_ns)}; as it plays, squares are queues{marked}",
     }
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
-def _step(step: Step, drawing: Drawing, end_ns: int, count: int) -> list[Any]:
+def _step(step: Step, shown: Mapping[str, int], end_ns: int, count: int) -> list[Any]:
     """Its moment, what is said, and which elements of the drawing it is about."""
     moment = min(count, 1 + int(step.at_ns / end_ns * count))
-    lit = [at for at, names in enumerate(drawing.moving) if {*names} & {*step.links}]
-    return [moment, f"{duration(step.at_ns)}: {step.said}", lit]
+    return [moment, f"{duration(step.at_ns)}: {step.said}", _elements(step.links, shown)]
 
 
-def _held_up(run: KeptRun, drawing: Drawing) -> dict[str, list[list[Any]]]:
+def _elements(links: Iterable[str], shown: Mapping[str, int]) -> list[int]:
+    """The elements of the drawing that show some of these directions."""
+    return sorted({shown[link] for link in links if link in shown})
+
+
+def _held_up(run: KeptRun, shown: Mapping[str, int]) -> dict[str, list[list[Any]]]:
     """Messages that were slow, jobs, and what belongs together: what they are called, why it was
     so, and elements that this is about."""
-    at = {name: number for number, names in enumerate(drawing.moving) for name in names}
 
     def entry(name: str, chain: Chain) -> list[Any]:
-        return [name, chain.said, sorted({at[each] for each in chain.links if each in at})]
+        return [name, chain.said, _elements(chain.links, shown)]
 
     messages = []
     for flow in slow(run):
@@ -95,14 +99,13 @@ def _held_up(run: KeptRun, drawing: Drawing) -> dict[str, list[list[Any]]]:
     }
 
 
-def _chains(run: KeptRun, drawing: Drawing) -> list[list[Any]]:
+def _chains(run: KeptRun, shown: Mapping[str, int]) -> list[list[Any]]:
     """Of directions that stood still: their names, why, and elements that show them and all that
     this is about."""
-    at = {name: number for number, names in enumerate(drawing.moving) for name in names}
     return [
-        [name, chain.said, at[name], sorted({at[each] for each in chain.links if each in at})]
+        [name, chain.said, shown[name], _elements(chain.links, shown)]
         for name, chain in chains(run).items()
-        if name in at
+        if name in shown
     ]
 
 

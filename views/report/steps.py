@@ -8,7 +8,7 @@ Found in what was noted, for any run; a step that did not happen is not told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lab.scenario.faults import EventNote, fault_notes
@@ -108,8 +108,9 @@ def _late(run: KeptRun) -> Iterator[Step]:
         yield Step(max(others), said, _links_of(run, [host]))
 
 
-def _links_of(run: KeptRun, hosts: list[str]) -> tuple[str, ...]:
-    return tuple(link.up for link in run.fabric.links if str(link.a) in hosts)
+def _links_of(run: KeptRun, hosts: Collection[str]) -> tuple[str, ...]:
+    names = {*hosts}
+    return tuple(link.up for link in run.fabric.links if str(link.a) in names)
 
 
 def _links_to(run: KeptRun, host: str) -> Iterator[str]:
