@@ -71,6 +71,7 @@ __all__ = [
     "QueuePair",
     "Recovery",
     "RetryLimit",
+    "SecureKey",
     "Stand",
     "Transfer",
     "TransferKind",
@@ -91,7 +92,18 @@ __all__ = [
 
 CORE = Path(__file__).parent / "core"
 _MODULES = (
-    *("credit", "endpoint", "entropy", "frame", "halves", "health", "icrc", "inc", "inc_numbers"),
+    *(
+        "aead",
+        "credit",
+        "endpoint",
+        "entropy",
+        "frame",
+        "halves",
+        "health",
+        "icrc",
+        "inc",
+        "inc_numbers",
+    ),
     *(
         "mrc_frame",
         "plan",
@@ -103,7 +115,7 @@ _MODULES = (
         "script",
         "sue",
     ),
-    *("uet_answer", "uet_frame", "uet_receive", "uet_send"),
+    *("tss", "uet_answer", "uet_frame", "uet_receive", "uet_send"),
 )
 SOURCES = (*(CORE / f"{name}.c" for name in _MODULES), *sorted(FOLDER.glob("*.c")))
 """What an endpoint is made of; link these into anything that hosts endpoints."""
@@ -280,6 +292,7 @@ class EndpointConfig(_Record):
     storm_until: _Natural | None = None
     transport: TransportKind | None = None
     delivery: Delivery | None = None
+    security: _Flag | None = None
     entropy: Entropy | None = None
     entropies: Entropies | None = None
     last_hop_dscp: Dscp | None = None
@@ -308,6 +321,22 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+class SecureKey(NamedTuple):
+    """A key of a secure domain, one of the two that it has at a time (`core/tss.h`)."""
+
+    sdi: int
+    an: int
+    key: bytes
+
+    def line(self) -> str:
+        """That it is given."""
+        return f"key {self.sdi} {self.an} {self.key.hex()}"
+
+    def use_line(self) -> str:
+        """That it is used from when on this is said."""
+        return f"use {self.sdi} {self.an}"
+
+
 class QueuePair(_Record):
     """One end of a reliable connection. `flow.queue_pair` is the number at the other end."""
 
@@ -330,6 +359,7 @@ class QueuePair(_Record):
     port: Annotated[int, Field(ge=0, lt=8)] = 0  # RoCEv2: that it keeps to
     planes: tuple[FlowAddress, ...] = ()  # UET: the same at every further port
     lists: tuple[IPv6Address | None, ...] = ()  # by entropy: micro-segments to be carried along
+    sdi: _U24 = 0  # with security: its secure domain
 
     def line(self) -> str:
         """This queue pair in the words of `script.h`."""
@@ -346,6 +376,7 @@ class QueuePair(_Record):
             psn=self.psn,
             remote_psn=self.remote_psn,
             port=self.port,
+            sdi=self.sdi,
         )
         flow = self.flow
         planes = b"".join(ends_of(flow) for flow in self.planes)
@@ -381,6 +412,7 @@ class PairWording:
         psn: int = 0,
         remote_psn: int = 0,
         port: int = 0,
+        sdi: int = 0,
     ) -> PairWording:
         """Those of such settings, under a version of IP: see `QueuePair`."""
         telemetry = INT_QUEUE if CONTROLS[cc].hears_telemetry else 0
@@ -389,8 +421,10 @@ class PairWording:
         answers = (DSCP_CONTROL if control_dscp is None else control_dscp) << 2 | ECN_CAPABLE
         to = UET_PORT if transport is TransportKind.UET else ROCE_PORT
         rtt = f"base-rtt={base_rtt_ns} " if base_rtt_ns else ""
+        domain = f"sdi={sdi} " if sdi else ""
         return cls(
-            f"priority={priority} cc={cc} rate={rate_bps} psn={psn} remote-psn={remote_psn} {rtt}",
+            f"priority={priority} cc={cc} rate={rate_bps} psn={psn} remote-psn={remote_psn} "
+            f"{rtt}{domain}",
             f"port={port} " if port else "",
             template_of(version, tos, telemetry, own, to),
             template_of(version, answers),
@@ -469,12 +503,15 @@ class EndpointPlan(_Record):
     config: EndpointConfig
     queue_pairs: tuple[QueuePair, ...]
     transfers: tuple[Transfer, ...]
+    keys: tuple[SecureKey, ...] = ()  # that are in use
 
     def lines(self, config: EndpointConfig | None = None) -> Iterator[str]:
         """The plan in the words of `script.h`."""
         edges = sum(len(transfer.after) for transfer in self.transfers)
         config = config or self.config
         yield config.line(len(self.queue_pairs), len(self.transfers), edges)
+        for key in self.keys:
+            yield from (key.line(), key.use_line())
         for queue_pair in self.queue_pairs:
             yield queue_pair.line()
             yield from list_lines(queue_pair.number, queue_pair.lists)
@@ -693,6 +730,10 @@ class EndpointProcess:
     def deny(self, queue_pair: int, entropies: Collection[int]) -> None:
         """Say which ways of a queue pair not to use, in place of what was said before."""
         self._say(f"deny {queue_pair} {mask_of(entropies):x}\n")
+
+    def tell(self, line: str) -> None:
+        """Say a controller's word as it stands in `script.h`."""
+        self._say(f"{line}\n")
 
     def halt(self, *, is_halted: bool, for_good: bool = False) -> None:
         """Let the program stand still or go on; for good: end it."""

@@ -93,7 +93,9 @@ const char *ep_config_problem(const struct ep_config *config)
         return "without a connection (rudi, uud) nobody answers probes of ways";
     if (config->delivery == EP_RUDI && config->window > 1 << 14)
         return "rudi counts packets in 16 bits: the window is at most 16384";
-    return NULL;
+    if (config->security && config->transport != EP_UET)
+        return "security is UET's";
+    return config->security && config->payload == EP_PAYLOAD_PATTERN ? tss_problem() : NULL;
 }
 
 static uint32_t bits_for(uint32_t window)
@@ -153,6 +155,10 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
         ep->alarms.items = malloc((qps + 1) * sizeof *ep->alarms.items);
         ep->selective = calloc(qps + 1, sizeof *ep->selective);
     }
+    if (config->security)
+        ep->tss = tss_new(ep, qps);
+    if (ep->tss)
+        ep->tss_bytes = tss_header_bytes(config->ports > 1) + TSS_ICV - WIRE_ICRC;
     ep->bitmaps = calloc(words + 1, sizeof *ep->bitmaps);
     ep->room = calloc(1, WIRE_IPV6 + config->mtu + 512);
     bool map = idmap_init(&ep->qp_by_number, qps);
@@ -162,7 +168,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     }
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
     selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
-                (!has_planes || ep->planes);
+                (!has_planes || ep->planes) && (!config->security || ep->tss);
     bool rx_buffer = rx_buffer_init(&ep->rx_buffer, &config->rx_buffer);
     if (!rx_buffer || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->bitmaps ||
         !ep->room || !selective || !map) {
@@ -210,6 +216,7 @@ void ep_free(struct ep *ep)
     free(ep->planes);
     free(ep->bitmaps);
     free(ep->room);
+    tss_free(ep->tss);
     idmap_free(&ep->qp_by_number);
     idmap_free(&ep->sue_by_peer);
     free(ep);
@@ -369,6 +376,8 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
     }
     if (ep->uet) {
         uet_prepare(ep, qp, config->base_rtt ? config->base_rtt : ep->config.base_rtt);
+        if (ep->tss && (*problem = tss_join(ep, qp, config->sdi, config->data)))
+            return NULL;
         if (!sending(ep, qp) || !receiving(ep, qp)) {
             *problem = "memory is short";
             return NULL;

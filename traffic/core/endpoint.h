@@ -105,6 +105,7 @@ struct ep_config {
     struct cc_values cc[CC_COUNT]; /* parameters of congestion controls, by enum cc_name */
     enum ep_transport transport;
     enum ep_delivery delivery;   /* UET */
+    bool security;               /* UET: packets are encrypted, each by its queue pair's domain (tss.h) */
     enum entropy_policy entropy; /* UET: which way the next packet goes, */
     uint16_t entropies;          /* of so many, a power of two */
     uint8_t last_hop_dscp;       /* of what was cut at the port to us */
@@ -128,6 +129,7 @@ struct ep_qp_config {
     uint8_t cc; /* enum cc_name */
     bps_t rate; /* a ceiling; 0: the link's rate */
     ns_t base_rtt; /* UET: what a full packet and its answer take in an empty fabric; 0: by the longest way */
+    uint32_t sdi;  /* with security: its domain, which has a key */
     uint8_t port;   /* RoCEv2: the one it keeps to */
     /* UET with several ports: what headers say at the second and those after it, in place of the
      * first's: the MAC addresses, to and from, and those of IP, from and to. */
@@ -217,6 +219,11 @@ struct ep_port {
     X(cut_packets_known, "those whose whole had come before: all others get a NACK")          \
     X(answers_withheld, "answers that were not sent, because too many wait to be")            \
     X(rx_refused, "packets of a peer that fit nothing it was asked for, or asks for")         \
+    X(rx_tss_unprotected, "packets without the header of a secure domain, where that is asked for")  \
+    X(rx_tss_unknown, "packets of a domain, a source or a key that are not known here")      \
+    X(rx_tss_forged, "packets that are not authentic")                                     \
+    X(rx_tss_replayed, "packets that say a count once more")                               \
+    X(rx_tss_late, "packets too far behind others of their source to tell")                \
     X(tx_probes, "questions sent about what was not answered")                                \
     X(tx_credits, "grants of credit sent")                                                    \
     X(rx_credits, "grants of credit received")                                                \

@@ -13,6 +13,7 @@
  *   up IS_UP PORT         once it is ready: the port has lost its link (0), or has one again (1)
  *   deny QP HEX           once it is ready: a controller's word of which ways not to use, in place of what
  *                         it said before: bit i is entropy i. One that would leave none is not heard
+ *   key ... / use ...     at any time: a controller's word of keys, see script.h
  *   start NS              begin when CLOCK_MONOTONIC shows NS; that instant is fabric time 0
  *   stop                  report and leave; the end of the input means the same
  *
@@ -64,6 +65,7 @@
 #include "arrival_times.h"
 #include "cc/pcm/program.h"
 #include "script.h"
+#include "tss.h"
 #include "uet_wire.h"
 
 enum {
@@ -361,7 +363,8 @@ static bool fits_interface(struct host *host, const struct lane *lane,
     uint32_t roce = WIRE_INT_SHIM + WIRE_INT_MD + WIRE_BTH + WIRE_RETH + WIRE_IMMDT;
     uint32_t uet = UET_PDS + UET_PDS_CREDIT + UET_SES;
     uint32_t headers = (config->ip == 6 ? WIRE_IPV6 : WIRE_IPV4) + WIRE_UDP;
-    uint32_t needed = headers + (roce > uet ? roce : uet) + config->mtu + WIRE_ICRC;
+    uint32_t security = config->security ? tss_header_bytes(true) + TSS_ICV : 0;
+    uint32_t needed = headers + (roce > uet ? roce : uet) + security + config->mtu + WIRE_ICRC;
     memcpy(request.ifr_name, lane->interface, sizeof request.ifr_name);
     if (ioctl(lane->socket, SIOCGIFMTU, &request))
         return refuse(host, "interface %s does not tell its MTU", lane->interface);
@@ -536,6 +539,8 @@ static bool take_news(struct host *host, const char *line)
         return take_link(host, line);
     if (!strncmp(line, "up ", 3))
         return take_up(host, line);
+    if (script_is_key(line))
+        return script_key(&host->script, line);
     return script_denial(&host->script, line, host->epoch ? fabric_now(host) : 0);
 }
 
@@ -553,7 +558,8 @@ static bool take_line(struct host *host, char *line)
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
         return take_start(host, line + 6);
-    bool is_news = !strncmp(line, "link ", 5) || !strncmp(line, "up ", 3) || !strncmp(line, "deny ", 5);
+    bool is_news = !strncmp(line, "link ", 5) || !strncmp(line, "up ", 3) ||
+                   !strncmp(line, "deny ", 5) || script_is_key(line);
     if (is_news && host->is_ready)
         return take_news(host, line);
     return script_line(&host->script, line);

@@ -253,6 +253,8 @@ struct ep {
     uint8_t *room;     /* memory for a frame, */
     uint8_t *frame;    /* where it is built in there, */
     uint32_t in_front; /* and how much stands before: a carrier (uet_frame.c) */
+    struct tss *tss;   /* NULL: nothing is encrypted, */
+    uint32_t tss_bytes; /* and what frames have more than without */
 };
 
 /* Where headers stand in this endpoint's frames, INT aside. */
@@ -335,6 +337,8 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
 /* Close a frame that goes up to `end`, `behind` bytes of payload left out and the CRC to come; what
  * is summed after IP and UDP begins at `from`. */
 uint32_t frame_close(struct ep *ep, uint8_t *from, uint8_t *end, uint32_t behind, uint32_t *stored);
+/* The lengths of headers alone, IP's being so many bytes; returns the frame's. */
+uint32_t frame_lengths(const struct ep *ep, uint32_t length);
 void close_ipv4(uint8_t *ip, uint32_t length); /* its length and checksum */
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */

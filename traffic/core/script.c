@@ -1,6 +1,8 @@
 /* One table for the keys of `endpoint`, one for those of `qp`: name, kind, place. */
 #include "script.h"
 
+#include "tss.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -84,6 +86,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("storm-until", U64, config.storm_until),
     HEAD("transport", TRANSPORT, config.transport),
     HEAD("delivery", DELIVERY, config.delivery),
+    HEAD("security", FLAG, config.security),
     HEAD("entropy", ENTROPY, config.entropy),
     HEAD("entropies", U16, config.entropies),
     HEAD("last-hop-dscp", DSCP, config.last_hop_dscp),
@@ -104,6 +107,7 @@ static const struct key QP_KEYS[] = {
     QP("rate", U64, rate),
     QP("base-rtt", U64, base_rtt),
     QP("port", U8, port),
+    QP("sdi", U32, sdi),
     QP("planes", HEX_PLANES, planes),
     QP("data", HEX_DATA, data),
     QP("control", HEX_CONTROL, control),
@@ -415,8 +419,27 @@ static bool read_list(struct script *script, const char *line)
     return !problem || fail(script, "list: queue pair %u: %s", queue_pair, problem);
 }
 
+bool script_key(struct script *script, const char *line)
+{
+    struct ep *ep = script->plan ? plan_endpoint(script->plan) : NULL;
+    unsigned sdi, an;
+    char digits[2 * TSS_KEY + 1] = "";
+    uint8_t key[TSS_KEY];
+    const char *problem = "the endpoint comes first";
+    if (sscanf(line, "use %u %u", &sdi, &an) == 2)
+        problem = ep ? tss_use_key(ep, sdi, an) : problem;
+    else if (sscanf(line, "key %u %u %64s", &sdi, &an, digits) != 3 ||
+             hex(digits, key, sizeof key) != sizeof key)
+        problem = "it says 'key' with a domain, 0 or 1, and 32 bytes in hex, or 'use' without these";
+    else if (ep)
+        problem = tss_set_key(ep, sdi, an, key);
+    return !problem || fail(script, "key: %s", problem);
+}
+
 bool script_line(struct script *script, char *line)
 {
+    if (script_is_key(line))
+        return script_key(script, line);
     char *rest, *verb = strtok_r(line, " \n", &rest);
     if (!verb)
         return true;

@@ -2,6 +2,8 @@
  *
  *   endpoint link-bps=100000000000 qps=2 transfers=3 edges=1 mtu=4096 recovery=go-back-n ...
  *   qp number=17 remote=18 priority=3 cc=dcqcn data=HEX control=HEX [rate=BPS psn=N remote-psn=N]
+ *   key 5 0 HEX      with security: key 0 of secure domain 5; and from when on that is used
+ *   use 5 0
  *   list 17 3 HEX    what goes by queue pair 17 and entropy 3 is carried to this IPv6 address, a list
  *                    of micro-segments
  *   send id=1 qp=17 size=1048576 [delay=NS]
@@ -43,6 +45,13 @@ bool script_line(struct script *script, char *line);
 /* A controller's word of which ways of a queue pair not to use, in place of what it said before:
  * `deny QP HEX`, where bit i of the number is entropy i. What `ep_deny` refuses is not heard. */
 bool script_denial(struct script *script, const char *line, ns_t now);
+
+/* A controller's word of keys: `key SDI AN HEX`, or `use SDI AN`; also while messages are under way. */
+static inline bool script_is_key(const char *line)
+{
+    return !strncmp(line, "key ", 4) || !strncmp(line, "use ", 4);
+}
+bool script_key(struct script *script, const char *line);
 
 void script_report(struct plan *plan, FILE *file, ns_t now);
 

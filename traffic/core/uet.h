@@ -22,6 +22,7 @@
 
 #include "entropy.h"
 #include "transport.h"
+#include "tss.h"
 #include "uet_wire.h"
 
 /* The last transmission of a packet. */
@@ -82,6 +83,7 @@ struct uet {
     uint16_t heard;          /* the entropy of the last packet of the peer's */
     uint8_t *lists;          /* by entropy: where a carrier leads; NULL: it is not steered */
     ns_t base_rtt;           /* of an empty fabric */
+    uint32_t source;         /* what the peer is in its domain (tss.c) */
 
     /* Responder. */
     struct seqset got;
@@ -127,6 +129,7 @@ struct uet_packet {
     bool told_marked, told_bad; /* answers: the packet they answer was; its way is not to be used */
     bool again, to_probe, spends; /* spends: of a connection that needs credit */
     bool cut, cut_at_last_hop;
+    uint32_t source; /* who encrypted it, by number (tss.c) */
     /* Data that is whole. */
     bool has_content;
     uint64_t key, offset;
@@ -218,7 +221,7 @@ static inline bool uet_spends(const struct qp *qp) { return cc_hears(qp->cc, CC_
 /* The size of a packet with so much on board. */
 static inline uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
 {
-    return bth_at(ep) + ep->format->headers + bytes + WIRE_ICRC;
+    return bth_at(ep) + ep->tss_bytes + ep->format->headers + bytes + WIRE_ICRC;
 }
 
 /* The port of an entropy's plane. */

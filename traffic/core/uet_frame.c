@@ -51,7 +51,7 @@ uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, 
         ip_set_tos(ip, ip_tos(qp->common->data + WIRE_IP_AT));
     if (list)
         carry(ep, list);
-    return udp + WIRE_UDP;
+    return ep->tss ? tss_begin(ep, qp, udp + WIRE_UDP) : udp + WIRE_UDP;
 }
 
 static void store_ids(uint8_t *at, const struct qp *qp)

@@ -152,26 +152,33 @@ static uint64_t *take_apart(struct ep *ep, const uint8_t *frame, uint32_t stored
     uint32_t of_ip = (uint32_t)(udp - ip);
     uint32_t length = ip_length(ip), was = of_ip + be16_load(udp + 4);
     bool whole = ep->config.payload == EP_PAYLOAD_PATTERN;
-    packet->pds = udp + WIRE_UDP;
+    uint32_t header = ep->tss ? tss_header_bytes(ep->config.ports > 1) : 0;
+    uint32_t closing = ep->tss ? TSS_ICV : WIRE_ICRC;
+    packet->pds = udp + WIRE_UDP + header;
     packet->cut = length < was;
     packet->was = WIRE_ETHERNET + was;
     if (end - ip > (ptrdiff_t)length)
         end = ip + length;
     else if ((whole || packet->cut) && end - ip < (ptrdiff_t)length)
         return &ep->counters.rx_malformed;
-    uint32_t least = of_ip + WIRE_UDP + ep->format->least + WIRE_ICRC;
+    uint32_t least = of_ip + WIRE_UDP + header + ep->format->least + closing;
     if (was < least || length > was || end - packet->pds < (ptrdiff_t)ep->format->least)
         return &ep->counters.rx_malformed;
-    packet->bytes = was - of_ip - WIRE_UDP - WIRE_ICRC;
+    packet->bytes = was - of_ip - WIRE_UDP - header - closing;
     packet->there = (uint32_t)(end - packet->pds);
     if (packet->there > packet->bytes)
         packet->there = packet->bytes; /* the CRC is none of them */
-    if (whole && !packet->cut && !crc_matches(ep, ip, packet, length))
+    if (ep->tss) {
+        uint64_t *wrong = tss_open(ep, ip, packet);
+        if (wrong)
+            return wrong;
+    } else if (whole && !packet->cut && !crc_matches(ep, ip, packet, length))
         return &ep->counters.rx_icrc_errors;
     packet->marked = (ip_tos(ip) & 3) == 3;
     packet->cut_at_last_hop = packet->cut && ip_tos(ip) >> 2 == ep->config.last_hop_dscp;
     packet->entropy = (uint16_t)(be16_load(udp) - UET_FIRST_PORT);
     ep->format->read(packet);
+    packet->spends &= !ep->tss || !packet->cut; /* nobody vouches for what a switch has cut */
     return NULL;
 }
 
@@ -224,6 +231,7 @@ void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
     struct qp *qp = qp_find(ep, packet.to);
     ep->counters.rx_cut_packets += packet.cut;
     if (!qp || qp->error || !is_from_peer(ep, qp, frame + WIRE_IP_AT) ||
+        !tss_is_from_peer(ep, qp, &packet) ||
         (packet.from != qp->remote && packet.from != UET_UNTOLD))
         ep->counters.rx_no_queue_pair++;
     else

@@ -8,7 +8,8 @@
  *
  *   fabric seed=N delay=NS rate=BPS limit=BYTES kmin=BYTES kmax=BYTES pmax=P
  *          loss=P duplicate=P reorder=P corrupt=P cut=P shake=NS timeout=NS
- *          trim=1               what is more than `limit` is cut to 64 bytes, if it is UET's or MRC's data
+ *          trim=1 keep=BYTES    what is more than `limit` is cut to 64 bytes, or so many, if it is UET's or
+ *                               MRC's data
  *          late=NS              endpoints are woken up to so much later than they ask
  *   host ADDRESS                  the plan that follows is this host's
  *   pause ADDRESS at=NS priority=N quanta=N
@@ -16,6 +17,7 @@
  *   lose ADDRESS nth=N            the host's frame of this number is lost, the first being 0
  *   kill ADDRESS at=NS            from then on it neither sends nor receives
  *   deny ADDRESS at=NS QP HEX     a controller's word to this host: see script.h
+ *   tell ADDRESS at=NS WORDS      likewise, of keys
  *   inject ADDRESS at=NS HEX      a frame that nobody sent arrives at this host
  *   sample ADDRESS qp=N every=NS  print the queue pair's state as time goes
  *   watch ADDRESS                 print every frame that the host sends
@@ -79,6 +81,7 @@ struct star {
     ns_t now, delay, shake, timeout, late;
     bps_t rate;
     bool trims;
+    uint32_t kept;
     bytes_t limit, kmin, kmax, longest;
     double pmax, loss, duplicate, reorder, corrupt, cut;
     uint64_t marked, dropped;
@@ -334,7 +337,7 @@ static void dequeue(struct star *star, struct host *to)
 static bool is_cut(const struct star *star, struct frame *frame)
 {
     uint8_t *ip = ip_of(frame);
-    uint32_t left = 64 - WIRE_IPV4 + ip_bytes(ip);
+    uint32_t left = star->kept - WIRE_IPV4 + ip_bytes(ip);
     const uint8_t *udp = udp_of(frame);
     bool is_mrc = be16_load(udp + 2) == ROCE_PORT && udp[WIRE_UDP] >= MRC_WRITE_FIRST;
     if (!star->trims || frame->stored <= left || !is_data(frame) ||
@@ -453,7 +456,9 @@ static void happen(struct star *star, struct event event)
         give_back(star, event.frame);
         break;
     case DENY:
-        if (!script_denial(&event.host->script, (const char *)event.frame->bytes, star->now))
+        if (!(script_is_key((const char *)event.frame->bytes)
+                  ? script_key(&event.host->script, (const char *)event.frame->bytes)
+                  : script_denial(&event.host->script, (const char *)event.frame->bytes, star->now)))
             quit(EXIT_BAD_INPUT, "%s", event.host->script.problem);
         give_back(star, event.frame);
         service(event.host);
@@ -533,6 +538,7 @@ static void read_fabric(struct star *star, const char *line)
     star->timeout = (ns_t)option(line, "timeout", 1e15);
     star->late = (ns_t)option(line, "late", 0);
     star->trims = option(line, "trim", 0) != 0;
+    star->kept = (uint32_t)option(line, "keep", 64);
 }
 
 static struct host *host_named(struct star *star, const char *name, bool make)
@@ -582,6 +588,16 @@ static void read_denial(struct star *star, struct event event, const char *name,
     push(star, event);
 }
 
+static void read_word(struct star *star, struct event event, const char *name, const char *line)
+{
+    event.what = DENY;
+    event.host = host_named(star, name, false);
+    event.frame = take_frame(star);
+    if (sscanf(line, "tell %*s %*s %255[^\n]", (char *)event.frame->bytes) != 1)
+        quit(EXIT_BAD_INPUT, "nothing is told: %s", line);
+    push(star, event);
+}
+
 static void read_line(struct star *star, struct host **current, char *line)
 {
     char verb[16] = "", name[16] = "";
@@ -612,6 +628,8 @@ static void read_line(struct star *star, struct host **current, char *line)
         read_injection(star, event, name, line);
     else if (!strcmp(verb, "deny"))
         read_denial(star, event, name, line);
+    else if (!strcmp(verb, "tell"))
+        read_word(star, event, name, line);
     else if (!strcmp(verb, "watch"))
         host_named(star, name, false)->watched = true;
     else if (!strcmp(verb, "capture"))
