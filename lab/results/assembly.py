@@ -43,6 +43,7 @@ from lab.results.result import (
     Rerouting,
     Result,
     Roce,
+    Security,
     Step,
     Telemetry,
     Trim,
@@ -50,9 +51,9 @@ from lab.results.result import (
 from lab.results.skipped import skipped, weights, with_skipped
 from lab.results.stalls import Stall, stalls
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import EventNote, fault_notes
+from lab.scenario.faults import EventNote, Rekey, events_of, fault_notes
 from lab.scenario.model import Scenario
-from lab.scenario.translate import acks_may_be_lost
+from lab.scenario.translate import acks_may_be_lost, security_bytes
 from params.link import Replay
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER, Mode
@@ -116,6 +117,7 @@ def assemble(
         trim=_trim(experiment, outcome) if experiment.scenario.trim.enabled else None,
         roce=_roce(outcome, experiment.scenario),
         inc=_inc(experiment, outcome) if experiment.settings.groups else None,
+        security=_security(experiment, outcome),
         telemetry=_telemetry(outcome),
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
@@ -306,6 +308,9 @@ def _drops(experiment: Experiment, outcome: Outcome) -> Drops:
     discards = sum(counters.get(seen.HOST_DISCARDS, 0) for counters in outcome.endpoints.values())
     if discards:
         by_reason[RECEIVER] = discards
+    for name, reason in seen.INSECURE.items():
+        if refused := _total(outcome, name):
+            by_reason[reason] = refused
     lines = [line for kept in outcome.link_books.values() for line in kept]
     halted = sum(line.packets for line in lines if line.of == HALTED)
     if halted:
@@ -476,6 +481,22 @@ def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
         out_of_order_packets=total("out_of_sequence"),
         qp_errors=total("qp_errors"),
         lost_acks=max(0, lost_acks) if acks_may_be_lost(scenario) else None,
+    )
+
+
+def _security(experiment: Experiment, outcome: Outcome) -> Security | None:
+    more = security_bytes(experiment.scenario)
+    if not more:
+        return None
+    changes = [event for event in events_of(experiment.scenario, experiment.fabric)
+               if isinstance(event, Rekey) and event.word.is_used]  # fmt: skip
+    packets = _total(outcome, "tx_packets")
+    return Security(
+        domains=experiment.secure_domains,
+        rekeyed=sum(event.at_ns <= outcome.end_ns for event in changes),
+        header_bytes=more,
+        sent_bytes=more * packets,
+        refused_packets=sum(_total(outcome, name) for name in seen.INSECURE),
     )
 
 

@@ -38,6 +38,14 @@ class Traffic:
 
 INTERRUPTION = "interrupted"  # by the user: why a run is not whole
 HOST_DISCARDS = "rx_discards"  # frames that found an adapter's receive buffer full
+# What adapters that encrypt did not take, by why: the counters of `traffic/core/endpoint.h`.
+INSECURE = {
+    "rx_tss_unprotected": "unprotected",
+    "rx_tss_unknown": "unknown_domain",
+    "rx_tss_forged": "forged",
+    "rx_tss_replayed": "replayed",
+    "rx_tss_late": "too_late",
+}
 LOSSLESS_DISCARDS = "rx_discards_lossless"  # those of them whose sender it pauses
 # What a link that tries again counts at a port, in the order of enum llr_count (switch/rt/llr.h).
 TRIES = (

@@ -177,6 +177,16 @@ class InNetwork(Part):
     added_by_hosts: int  # parts that came to a job's first host instead
 
 
+class Security(Part):
+    """What it cost to encrypt, and what was not taken: by why, that is in drops."""
+
+    domains: int
+    rekeyed: int  # times at which all of them took their next key
+    header_bytes: int  # that a packet has more than without
+    sent_bytes: int  # of these, by all hosts
+    refused_packets: int
+
+
 class LinkUse(Part):
     """One direction of a link: what the far end's switch received, or a host was sent."""
 
@@ -347,6 +357,7 @@ class Result(Part):
     trim: Trim | None = None  # where switches were to trim
     roce: Roce
     inc: InNetwork | None = None
+    security: Security | None = None  # where hosts encrypt
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     energy: Energy | None = None

@@ -11,7 +11,7 @@ from lab.results.cautions import cautions
 from lab.results.cluster import ClusterResult
 from lab.results.inference import InferenceResult
 from lab.results.part import Percentiles
-from lab.results.result import InNetwork, LinkUse, Result
+from lab.results.result import InNetwork, LinkUse, Result, Security
 from lab.scenario.model import Scenario, remarks
 from params.quantity import duration, energy, percent, size
 from topologies import Fabric, Node, NodeKind
@@ -87,6 +87,7 @@ def _summary(result: Result) -> str:
         f"{roce.out_of_order_packets:,} out of order, {roce.retransmitted_packets:,} sent again"
     ]
     lines = [*(lines if flows.count else ()), *_in_network(result.inc)] or lines
+    lines += _security(result.security)
     if result.ended:
         lines.insert(0, f"[yellow]Not whole: {result.ended}[/]")
     if flows.fct_ns:
@@ -158,6 +159,16 @@ def _in_network(inc: InNetwork | None) -> Iterator[str]:
         yield f"[yellow]Without a tree[/] hosts added up {inc.added_by_hosts:,} parts of others"
     if inc.without_result:
         yield f"[red]{inc.without_result:,} hosts' collectives came to nothing[/]"
+
+
+def _security(found: Security | None) -> Iterator[str]:
+    """What it cost to encrypt."""
+    if found is not None:
+        keys = f", keys changed {found.rekeyed} times" if found.rekeyed else ""
+        yield (
+            f"Encrypted in {found.domains} secure domains{keys}: {found.header_bytes} bytes more a "
+            f"packet, {found.sent_bytes:,} in all; {found.refused_packets:,} packets refused"
+        )
 
 
 def _inference(served: InferenceResult | None) -> Iterator[str]:

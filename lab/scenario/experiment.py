@@ -19,6 +19,7 @@ from controller.tables import SwitchSite
 from lab.errors import ScenarioError
 from lab.scenario.inc import InNetwork
 from lab.scenario.model import Scenario, explained
+from lab.scenario.security import Keys, Word, domain_of
 from lab.scenario.traffic import make_workload
 from lab.scenario.translate import (
     controller_settings,
@@ -344,6 +345,8 @@ class Experiment:
         parts = list(local_part(self.schedule, rank))
         edges = sum(len(part.after) for part in parts)
         yield config.line(len(self._pairs.of_rank[rank]), len(parts), edges)
+        if self._keys is not None:
+            yield from self._keys.first_lines(rank)
         yield from self._pair_lines(rank)
         yield from self.in_network.job_lines(rank, self.settings.dscp_of, self.round_trip_ns)
         for part in parts:
@@ -422,7 +425,7 @@ class Experiment:
             if paces and sharers > 1:
                 link = fabric.link_at(fabric.hosts[rank], used)
                 rate = self.cable(link).rate_bps // sharers
-            kind = wording(activity, used, rate, rtt_ns)
+            kind = wording(activity, used, rate, rtt_ns, self._sdi(activity, paths.src[path]))
             number = _end(turn, begins)
             yield kind.line(number, _end(turn, not begins), ends, source_port, planes)
             yield from list_lines(number, self._lists(rank, peer))
@@ -456,7 +459,39 @@ class Experiment:
         }
         return list(ways.items())
 
-    def _wording(self, number: int, port: int, rate_bps: int, rtt_ns: int) -> PairWording:
+    def _domain(self, activity: int, src: int) -> str:
+        """The secure domain that messages of an activity are of."""
+        host = self.fabric.hosts[src].name
+        return domain_of(self.schedule.activities[activity], host, self.scenario.tenants)
+
+    @cached_property
+    def _keys(self) -> Keys | None:
+        """Those of secure domains; none if nothing is encrypted."""
+        if not self.scenario.transport.security.enabled:
+            return None
+        hosts: dict[str, set[int]] = {}
+        paths = self._paths
+        for path in self._pairs.path:
+            src = paths.src[path]
+            name = self._domain(paths.activity[path], src)
+            hosts.setdefault(name, set()).update((src, paths.dst[path]))
+        return Keys(self.scenario.seed, hosts)
+
+    def _sdi(self, activity: int, src: int) -> int:
+        """A queue pair's secure domain; 0: nothing is encrypted."""
+        return 0 if self._keys is None else self._keys.sdi[self._domain(activity, src)]
+
+    def key_lines(self, word: Word) -> Iterator[tuple[Node, str]]:
+        """What hosts are told of keys."""
+        for rank, line in self._keys.lines(word) if self._keys is not None else ():
+            yield self.fabric.hosts[rank], line
+
+    @property
+    def secure_domains(self) -> int:
+        """How many there are."""
+        return 0 if self._keys is None else len(self._keys.sdi)
+
+    def _wording(self, number: int, port: int, rate_bps: int, rtt_ns: int, sdi: int) -> PairWording:
         """What an activity's queue pairs have in common at a port."""
         activity, transport = self.schedule.activities[number], self.scenario.transport
         return PairWording.of(
@@ -470,6 +505,7 @@ class Experiment:
             control_dscp=self._control_dscp,
             ecn_capable=activity.ecn_capable,
             port=port,
+            sdi=sdi,
         )
 
     @cached_property
@@ -539,6 +575,8 @@ def _check_in_network(scenario: Scenario) -> None:
         "overlay.kind: switches do not see into tunnels": scenario.overlay.kind == "vxlan",
         "transport.endpoint: the scapy endpoint has none": scenario.transport.endpoint == "scapy",
         "transport.kind: scale-up Ethernet has none": scenario.transport.kind is TransportKind.SUE,
+        "transport.security: switches cannot add up what they cannot read":
+            scenario.transport.security.enabled,
     }  # fmt: skip
     for what, is_asked in vain.items():
         if is_asked:

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from controller import Loss, Settings
 from lab.scenario.model import Fault, Scenario
+from lab.scenario.security import Word, words_of
 from lab.scenario.translate import is_tried_again, losses_of
 from params.quantity import percent
 from topologies import Fabric, Link, Node
@@ -120,7 +121,15 @@ class Replan:
         return replace(settings, slowed=self.slowed, losses=self.losses, drained=self.drained)
 
 
-Event = Turn | Pace | Spoil | Restart | Forget | Halt | Deny | Replan
+@dataclass(frozen=True, slots=True)
+class Rekey:
+    """Every host is told of its secure domains' next keys, or to use them."""
+
+    at_ns: int
+    word: Word
+
+
+Event = Turn | Pace | Spoil | Restart | Forget | Halt | Deny | Rekey | Replan
 
 
 class Agenda:
@@ -270,7 +279,7 @@ def events_of(scenario: Scenario, fabric: Fabric) -> list[Event]:
     turns = sorted(_turns(scenario, fabric), key=_by_time)
     paces = sorted(_paces(scenario, fabric), key=_by_time)
     others: list[Event] = [*_spoils(scenario, fabric), *_restarts(scenario, fabric)]
-    others += _halts(scenario, fabric)
+    others += (*_halts(scenario, fabric), *_rekeys(scenario))
     replans = _by_controller(scenario, [*_replans(scenario, fabric, turns, paces)])
     return sorted([*turns, *paces, *others, *replans], key=_by_time)
 
@@ -343,20 +352,38 @@ def _halts(scenario: Scenario, fabric: Fabric) -> Iterator[Halt]:
 
 def _by_controller(scenario: Scenario, replans: list[Replan]) -> Iterator[Replan]:
     """The same when there is somebody to do it: what comes while nobody is there waits."""
+    waiting: dict[int, Replan] = {}  # of several that come together the last says all
+    for replan in replans:
+        back_ns = _back_ns(scenario, replan.at_ns)
+        if back_ns is not None:
+            waiting[back_ns] = replace(replan, at_ns=back_ns)
+    yield from waiting.values()
+
+
+def _back_ns(scenario: Scenario, at_ns: int) -> int | None:
+    """When the controller does what is due at a time: it may be away, or never come back."""
     away = [
         (fault.at_ns, None if fault.for_ns is None else fault.at_ns + fault.for_ns)
         for fault in scenario.faults
         if fault.part == "controller"
     ]
-    waiting: dict[int, Replan] = {}  # of several that come together the last says all
-    for replan in replans:
-        back_ns: int | None = replan.at_ns
-        for begin_ns, end_ns in sorted(away, key=itemgetter(0)):
-            if back_ns is not None and begin_ns <= back_ns and (end_ns is None or back_ns < end_ns):
-                back_ns = end_ns
-        if back_ns is not None:
-            waiting[back_ns] = replace(replan, at_ns=back_ns)
-    yield from waiting.values()
+    back_ns: int | None = at_ns
+    for begin_ns, end_ns in sorted(away, key=itemgetter(0)):
+        if back_ns is not None and begin_ns <= back_ns and (end_ns is None or back_ns < end_ns):
+            back_ns = end_ns
+    return back_ns
+
+
+def _rekeys(scenario: Scenario) -> Iterator[Rekey]:
+    """Keys that wait for the controller wait for each other: none is used before all have it."""
+    settings = scenario.transport.security
+    earliest_ns = 0
+    for word in words_of(settings):
+        at_ns = _back_ns(scenario, max(word.at_ns, earliest_ns))
+        if at_ns is None:
+            return
+        yield Rekey(at_ns, word)
+        earliest_ns = at_ns + settings.rekey_after_ns
 
 
 def _replans(

@@ -22,6 +22,7 @@ from controller.segments import overhead
 from controller.tenants import HEADERS_BYTES
 from lab.scenario.controls import algorithm_file, values_of
 from lab.scenario.model import Fault, Scenario
+from lab.scenario.security import CUT_BYTES
 from lab.scenario.transport import TransportSettings
 from params.access import Rule
 from params.classes import CONTROL_PRIORITY, ClassSet
@@ -36,6 +37,7 @@ from traffic.frames import IP_BYTES
 from traffic.sue import STORE_BYTES, sue_headers_bytes
 
 REPORT_PORT = MAX_PORT + 1  # by which telemetry reports leave
+_ETHERNET_BYTES, _UDP_BYTES = 14, 8
 _ROCE_BYTES = 14 + 8 + 12 + 4  # of a data packet, IP aside: Ethernet to BTH, and the ICRC
 _METH_BYTES = 4
 _UET_BYTES = 14 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
@@ -192,6 +194,7 @@ def acks_may_be_lost(scenario: Scenario) -> bool:
 
 def _check_classes(scenario: Scenario) -> None:
     """What is cut, or dropped early, may not be lossless, and tells itself from others."""
+    _check_cut(scenario)
     trim = scenario.trim
     paused = lossless_classes(scenario)
     for priority in (*trim.cut, trim.priority) if trim.enabled else ():
@@ -234,10 +237,27 @@ def _most_headers_bytes(scenario: Scenario, telemetry: HopTelemetry) -> int:
     packet = {
         TransportKind.ROCE: _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
         TransportKind.MRC: _ROCE_BYTES + _METH_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
-        TransportKind.UET: _UET_BYTES,
+        TransportKind.UET: _UET_BYTES + security_bytes(scenario),
     }[scenario.transport.kind]
     around = _CONGA_BYTES + telemetry.most_bytes + _csig_bytes(scenario)
     return IP_BYTES[scenario.link.ip] + packet + around
+
+
+def security_bytes(scenario: Scenario) -> int:
+    """What packets have more because they are encrypted."""
+    return scenario.transport.security.more_bytes(scenario.topology.ports)
+
+
+def _check_cut(scenario: Scenario) -> None:
+    """What is left of a cut packet has to tell which it was."""
+    trim, security = scenario.trim, scenario.transport.security
+    ports = scenario.topology.ports
+    least = IP_BYTES[4] + _ETHERNET_BYTES + _UDP_BYTES + security.header_bytes(ports) + CUT_BYTES
+    if trim.enabled and security.enabled and trim.size < least:
+        raise SettingsError(
+            f"trim.size: {trim.size} bytes end within the headers of a packet that is encrypted, "
+            f"and nobody could ask for it again; set trim.size={least} at least"
+        )
 
 
 def _has_csig(scenario: Scenario) -> bool:
@@ -313,6 +333,7 @@ def _by_transport(scenario: Scenario, hops: int) -> dict[str, Any]:
     return {
         "transport": kind,
         "delivery": scenario.transport.delivery,
+        "security": int(scenario.transport.security.enabled) or None,
         "entropy": scenario.transport.entropy,
         "entropies": scenario.transport.entropies,
         "last_hop_dscp": scenario.trim.last_hop_dscp,

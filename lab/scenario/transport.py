@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from lab.scenario.controls import CongestionControl, algorithm_file, with_controls
+from lab.scenario.security import SecuritySettings
 from params.rates import Gbps
 from params.section import Section
 from params.units import DurationNs, Size
@@ -45,6 +46,8 @@ class TransportSettings(Section):
     delivery: Delivery = Delivery.RUD
     """What UET promises: all, in any order (rud); all in order, by one way, from a loss on again
     (rod); all, to a receiver that keeps nothing and may see packets twice (rudi); nothing (uud)."""
+    security: SecuritySettings = SecuritySettings()
+    """UET's security sublayer: whether packets are encrypted, and when keys change."""
     recovery: Recovery = Recovery.GO_BACK_N
     """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
     cc: CongestionControl = Field(
@@ -130,6 +133,8 @@ class TransportSettings(Section):
                 f"{self.longest_rto_ns:,} ns: lower first_rto_ns, or raise timeout or rto_ns"
             )
         self._check_delivery()
+        if self.security.enabled and self.kind is not TransportKind.UET:
+            raise ValueError("security is UET's: set transport.kind=uet, or leave it out")
         known: dict[str, str | None] = {"kind": "roce", "recovery": "go-back-n", "cc": "none"}
         known |= dict.fromkeys(("first_rto_ns", "receive_gbps"))
         for key, value in known.items() if self.endpoint == "scapy" else ():

@@ -40,6 +40,7 @@ from lab.scenario.faults import (
     Forget,
     Halt,
     Pace,
+    Rekey,
     Replan,
     Restart,
     Spoil,
@@ -461,10 +462,22 @@ def let_happen(
         case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
             lookout.halt(hosts[host].pid, is_halted=is_halted)
             hosts[host].halt(is_halted=is_halted, for_good=for_good)
-        case Deny() as word if word.host in hosts:
-            hosts[word.host].deny(word.queue_pair, word.entropies)
+        case Deny() | Rekey() as word:
+            _tell(word, experiment, hosts)
         case Replan() as news:
             emulation.change(news.applied, dead=news.dead, at_ns=news.at_ns)
+
+
+def _tell(
+    word: Deny | Rekey, experiment: Experiment, hosts: Mapping[Node, EndpointProcess]
+) -> None:
+    """What a controller has to say to hosts, as far as they are there."""
+    if isinstance(word, Rekey):
+        for host, line in experiment.key_lines(word.word):
+            if host in hosts:
+                hosts[host].tell(line)
+    elif word.host in hosts:
+        hosts[word.host].deny(word.queue_pair, word.entropies)
 
 
 def let_rest_happen(experiment: Experiment, emulation: Emulation) -> None:

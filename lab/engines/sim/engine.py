@@ -35,7 +35,7 @@ from lab.results.telemetry import Tally
 from lab.results.ways import way_notes
 from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
-from lab.scenario.faults import Agenda, Deny, Halt, Pace, Replan, Restart, Spoil, Turn
+from lab.scenario.faults import Agenda, Deny, Halt, Pace, Rekey, Replan, Restart, Spoil, Turn
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
@@ -446,6 +446,9 @@ class _Course:
                     self._simulation.halt(host, is_halted=is_halted)
                 case Deny(host=host, queue_pair=number, entropies=denied):
                     self._simulation.deny(host, number, denied)
+                case Rekey(word=word):
+                    for host, line in self._experiment.key_lines(word):
+                        self._simulation.tell(host, line)
                 case Replan() as news:
                     self._replan(news)
         if self._ranks is not None:

@@ -1384,6 +1384,12 @@ bool net_deny(struct net *net, uint32_t number, uint32_t queue_pair, const uint6
     return true;
 }
 
+bool net_tell(struct net *net, uint32_t number, const char *line)
+{
+    struct node *node = net->nodes[number];
+    return is_ours(node) && script_key(&node->script, line);
+}
+
 void net_set_rate(struct net *net, uint32_t number, bps_t rate)
 {
     struct channel *channel = net->channels[number];

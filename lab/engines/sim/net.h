@@ -144,6 +144,8 @@ void net_set_halted(struct net *net, uint32_t node, bool is_halted);
 
 /* Tell a host's adapter which ways of a queue pair not to use: see ep_deny. */
 bool net_deny(struct net *net, uint32_t node, uint32_t queue_pair, const uint64_t *denied);
+/* Tell it of keys: see script_key. */
+bool net_tell(struct net *net, uint32_t node, const char *line);
 
 /* Let the link that a host's channel leads into have another rate, from the next frame on. */
 void net_set_rate(struct net *net, uint32_t channel, bps_t rate);

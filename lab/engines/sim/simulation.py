@@ -288,6 +288,10 @@ class Simulation:
         denied = (ctypes.c_uint64 * words)(*((mask >> 64 * at) % 2**64 for at in range(words)))
         self._native.net_deny(self._net, self._numbers[host], queue_pair, denied)
 
+    def tell(self, host: Node, line: str) -> None:
+        """Tell a host's adapter of keys, in the words of `script.h`."""
+        self._native.net_tell(self._net, self._numbers[host], line.encode())
+
     def wake(self, switch: Node) -> None:
         """After something was done to a switch from outside: let it act on it."""
         self._native.net_wake(self._net, self._numbers[switch])
