@@ -23,6 +23,7 @@ from controller import reports, settings, tables
 from lab.engines.sim import native as sim
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.results import conservation, outcome, result
+from lab.scenario import security
 from params import classes, csig, inc, load_balancing
 from switch import dataplane, layout, native, records
 from switch.abi import AbiError, Declarations
@@ -182,6 +183,7 @@ SHARED: dict[str, tuple[str, dict[str, int]]] = {
 # Enumerations, a name of each, that no code of Python knows of; its numbers may be in NUMBERS.
 OF_C_ALONE = {
     *(
+        "AEAD_KEY",
         "BTH_BECN",
         "CC_PARAMETERS",
         "CSIG_COMPACT",
@@ -190,6 +192,7 @@ OF_C_ALONE = {
         "ETHERTYPE_SUNH",
         "SUE_STORE",
         "EP_DATA_HEADER",
+        "TSS_TYPE",
         "EP_PORTS",
         "EP_WAY_NOTES",
         "INC_PORT",
@@ -234,6 +237,9 @@ NUMBERS: dict[str, int] = {
     "SW_NO_ACTION": native.NONE,
     "TABLE_KEY_WORDS_MOST": layout.KEY_WORDS_MOST,
     "TABLE_NONE": native.NONE,
+    "TSS_HEADER": security.HEADER_BYTES,
+    "TSS_ICV": security.ICV_BYTES,
+    "TSS_SSI": security.SSI_BYTES,
     "UET_FIRST_PORT": _FIRST_PORT,
     "UET_NACK_TRIMMED": min(uet_layers._CODES),
     "WIRE_BTH": frames._BTH.size,

@@ -249,6 +249,7 @@ CASES = (
     Trial("planes, eight ports", "planes", _EIGHT_PORTS),
     Trial("micro-segments", "usid-steering", ("link.ip=6",)),
     Trial("all-reduce by MRC", "allreduce-ring", _BY_MRC),
+    Trial("encrypted", "encrypted"),
     Trial("scale-up", "scale-up", ("traffic.tokens=16",)),
     Trial("scale-up, two leaves, retry", "scale-up", _SCALE_UP_CLOS),
 )

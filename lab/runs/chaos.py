@@ -97,6 +97,7 @@ class Drawn:
             *(["UET"] if transport.get("kind") == "uet" else []),
             *(["MRC"] if transport.get("kind") == "mrc" else []),
             *(["scale-up"] if transport.get("kind") == "sue" else []),
+            *(["encrypted"] if "security" in transport else []),
             *(["trimming"] if self.changes.get("trim") else []),
             *(["uSID"] if self.changes.get("segments") else []),
             *([shape] if shape != "leaf-spine" else []),
@@ -158,6 +159,7 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
     }  # fmt: skip
     changes |= _mechanism(rng, changes, leaves, spines, engine)
     changes |= _scaled_up(seed, changes)
+    changes |= lots.secured(seed, changes, often=0.5)
     fabric = Drawn(seed, changes, [], disk_is_full=False).scenario().fabric()
     links = [link.name for link in fabric.links if link.joins_switches]
     ends = [link.name for link in fabric.links if not link.joins_switches]

@@ -12,12 +12,13 @@ end
 
 local uet = Proto("uet", "Ultra Ethernet Transport")
 local TYPES = {
-    [2] = "RUD Request", [3] = "ROD Request", [4] = "RUDI Request", [5] = "RUDI Response",
+    [1] = "Encrypted", [2] = "RUD Request", [3] = "ROD Request", [4] = "RUDI Request", [5] = "RUDI Response",
     [6] = "UUD Request", [7] = "ACK", [8] = "ACK CC", [10] = "NACK", [11] = "Control",
     [13] = "RUD CC Request", [14] = "ROD CC Request",
 }
 local CONTROLS = {[6] = "Probe", [7] = "Credit", [8] = "Request for Credit"}
 local CODES = {[1] = "TRIMMED", [2] = "TRIMMED_LAST_HOP", [13] = "ROD_OOO"}
+local TSS, ICV_BYTES = 1, 16
 local RUDI_REQ, RUDI_RESP, UUD_REQ, ACK_CC, NACK, CTRL = 4, 5, 6, 8, 10, 11
 local REQUESTS = {[2] = 12, [3] = 12, [13] = 16, [14] = 16} -- of a connection: their sizes
 
@@ -53,6 +54,13 @@ local field = {
     bytes = ProtoField.uint32("uet.ses.std.payload_length", "Payload Length"),
     offset = ProtoField.uint32("uet.ses.std.message_offset", "Message Offset"),
     length = ProtoField.uint32("uet.ses.std.request_length", "Request Length"),
+    tss_type = ProtoField.uint32("uet.tss.type", "Type", base.DEC, {[1] = "UET_TSS"}, 0xf8000000),
+    sp = ProtoField.uint32("uet.tss.sp", "SP", base.DEC, nil, 0x04000000),
+    an = ProtoField.uint32("uet.tss.an", "AN", base.DEC, nil, 0x01000000),
+    sdi = ProtoField.uint32("uet.tss.sdi", "SDI", base.DEC, nil, 0x00ffffff),
+    ssi = ProtoField.uint32("uet.tss.ssi", "SSI", base.HEX),
+    tsc = ProtoField.uint64("uet.tss.tsc", "TSC"),
+    icv = ProtoField.bytes("uet.tss.icv", "ICV"),
     cut = ProtoField.bool("uet.cut", "Cut by a switch"),
 }
 uet.fields = field
@@ -118,6 +126,26 @@ local function control(buffer, tree)
     tree:add(field.payload, buffer(12, 4))
 end
 
+-- Of what is encrypted the header alone can be read, and where the ICV is.
+local function encrypted(buffer, tree, is_cut)
+    local size = buffer(0, 1):bitfield(5, 1) == 1 and 16 or 12
+    if buffer:len() < size then
+        return
+    end
+    local part = tree:add(buffer(0, size), "TSS")
+    part:add(field.tss_type, buffer(0, 4))
+    part:add(field.sp, buffer(0, 4))
+    part:add(field.an, buffer(0, 4))
+    part:add(field.sdi, buffer(0, 4))
+    if size == 16 then
+        part:add(field.ssi, buffer(4, 4))
+    end
+    part:add(field.tsc, buffer(size - 8, 8))
+    if not is_cut and buffer:len() == buffer:reported_len() and buffer:len() >= size + ICV_BYTES then
+        part:add(field.icv, buffer(buffer:len() - ICV_BYTES, ICV_BYTES))
+    end
+end
+
 function uet.dissector(buffer, packet, tree)
     if buffer:len() < 8 then
         return 0
@@ -126,6 +154,13 @@ function uet.dissector(buffer, packet, tree)
     local part = tree:add(uet, buffer())
     packet.cols.protocol = "UET"
     packet.cols.info = TYPES[kind] or ("type " .. kind)
+    if kind == TSS then
+        local length = udp_length()
+        local is_cut = length ~= nil and length.value - 8 > buffer:reported_len()
+        part:add(field.cut, is_cut)
+        encrypted(buffer, part, is_cut)
+        return buffer:len()
+    end
     part:add(field.type, buffer(0, 2))
     part:add(kind == CTRL and field.control or field.next, buffer(0, 2))
     part:add(field.flags, buffer(0, 2))

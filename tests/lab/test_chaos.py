@@ -37,8 +37,8 @@ def test_whatever_happens_everything_holds(tmp_path: Path) -> None:
     assert kinds >= {"down", "slow", "restart", "halt", "storm", "corrupt"}
 
 
-MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "MRC", "scale-up", "trimming", "uSID", "planes",
-              "dual-tor", "two-fabrics", "tenants' networks", "full disk",
+MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "MRC", "scale-up", "encrypted", "trimming", "uSID",
+              "planes", "dual-tor", "two-fabrics", "tenants' networks", "full disk",
               "clock jumps"}  # fmt: skip
 ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart", "halt", "storm",
            "drain"}  # fmt: skip

@@ -323,6 +323,13 @@ def check_scale_up(result: Result) -> None:
     assert result.credits is not None and result.credits.waits == 0
 
 
+def check_encrypted(result: Result) -> None:
+    lossless(result)
+    assert result.security is not None
+    assert (result.security.domains, result.security.rekeyed) == (2, 2)
+    assert result.security.refused_packets == 0
+
+
 def check_own_algorithm(result: Result) -> None:
     assert result.trim is not None and result.trim.cut_packets == result.roce.naks > 0
 
@@ -345,6 +352,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "in-network-allreduce": check_in_network_allreduce,
     "joules": check_joules,
     "scale-up": check_scale_up,
+    "encrypted": check_encrypted,
     "own-algorithm": check_own_algorithm,
     "two-fabrics": check_two_fabrics,
     "dual-tor": check_dual_tor,

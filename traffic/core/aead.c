@@ -50,22 +50,26 @@ static bool find_all(struct aead_library *library, void *handle)
            find(handle, "CMAC_Final", &library->mac_end);
 }
 
+static bool load(struct aead_library *library, const char *name)
+{
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return false;
+    library->handle = handle;
+    if (find_all(library, handle))
+        return true;
+    dlclose(handle);
+    return false;
+}
+
 struct aead_library *aead_load(void)
 {
-    static const char *const NAMES[] = {"libcrypto.so.3", "libcrypto.so.1.1", "libcrypto.so"};
     struct aead_library *library = calloc(1, sizeof *library);
-    for (size_t i = 0; library && !library->handle && i < sizeof NAMES / sizeof *NAMES; i++) {
-        library->handle = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
-        if (library->handle && !find_all(library, library->handle)) {
-            dlclose(library->handle);
-            library->handle = NULL;
-        }
-    }
-    if (library && !library->handle) {
-        free(library);
-        return NULL;
-    }
-    return library;
+    if (library && (load(library, "libcrypto.so.3") || load(library, "libcrypto.so.1.1") ||
+                    load(library, "libcrypto.so")))
+        return library;
+    free(library);
+    return NULL;
 }
 
 void aead_unload(struct aead_library *library)

@@ -26,9 +26,13 @@ void close_ipv4(uint8_t *ip, uint32_t length)
     be16_store(ip + 10, (uint16_t)~((sum & 0xFFFF) + (sum >> 16)));
 }
 
-uint32_t frame_lengths(const struct ep *ep, uint32_t length)
+uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
 {
     uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep);
+    uint32_t closing = ep->tss ? TSS_ICV : WIRE_ICRC;
+    uint32_t length = (uint32_t)(end - ip) + behind + closing;
+    uint32_t telemetry = (uint32_t)(bth - udp) - WIRE_UDP;
+
     if (ip_is_v6(ip))
         be16_store(ip + 4, (uint16_t)(length - WIRE_IPV6));
     else
@@ -37,25 +41,17 @@ uint32_t frame_lengths(const struct ep *ep, uint32_t length)
 
     if (ep->in_front)
         be16_store(ip - WIRE_IPV6 + 4, (uint16_t)length);
-    return WIRE_ETHERNET + length + ep->in_front;
-}
-
-uint32_t frame_close(struct ep *ep, uint8_t *bth, uint8_t *end, uint32_t behind, uint32_t *stored)
-{
-    if (ep->tss)
-        return tss_close(ep, bth, end, behind, stored);
-    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep);
-    uint32_t length = (uint32_t)(end - ip) + behind + WIRE_ICRC;
-    uint32_t telemetry = (uint32_t)(bth - udp) - WIRE_UDP;
-    uint32_t wire = frame_lengths(ep, length);
     *stored = (uint32_t)(end - ep->frame) + ep->in_front;
-    if (ep->config.payload == EP_PAYLOAD_PATTERN) {
+    if (ep->config.payload == EP_PAYLOAD_PATTERN && ep->tss) {
+        tss_seal(ep, bth, end);
+        *stored += TSS_ICV;
+    } else if (ep->config.payload == EP_PAYLOAD_PATTERN) {
         uint16_t port = telemetry ? be16_load(udp + WIRE_UDP + 2) : be16_load(udp + 2);
         uint32_t icrc = icrc_of(ip, bth, (size_t)(end - bth), length - telemetry, port);
         memcpy(end, &icrc, sizeof icrc); /* little-endian, as the hosts we run on */
         *stored += WIRE_ICRC;
     }
-    return wire;
+    return WIRE_ETHERNET + length + ep->in_front;
 }
 
 /* Put a CSIG tag between Ethernet's addresses and type, if the flow is to hear of that way; returns

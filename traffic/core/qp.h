@@ -337,8 +337,6 @@ uint32_t frame_ack(struct ep *ep, const struct qp *qp, uint64_t seq, uint8_t syn
 /* Close a frame that goes up to `end`, `behind` bytes of payload left out and the CRC to come; what
  * is summed after IP and UDP begins at `from`. */
 uint32_t frame_close(struct ep *ep, uint8_t *from, uint8_t *end, uint32_t behind, uint32_t *stored);
-/* The lengths of headers alone, IP's being so many bytes; returns the frame's. */
-uint32_t frame_lengths(const struct ep *ep, uint32_t length);
 void close_ipv4(uint8_t *ip, uint32_t length); /* its length and checksum */
 uint32_t frame_cnp(struct ep *ep, const struct qp *qp, uint32_t *stored);
 uint32_t frame_pause(struct ep *ep, uint8_t classes, uint16_t quanta); /* all of it stored */

@@ -192,9 +192,15 @@ const char *tss_use_key(struct ep *ep, uint32_t sdi, unsigned an)
     return NULL;
 }
 
+/* Of IPv6 the words are folded so that subnets of 2^16 hosts in networks of 2^16 subnets keep apart. */
 static uint32_t id_of(const struct tss *tss, const uint8_t *address)
 {
-    return be32_load(address + (tss->is_v6 ? WIRE_IPV6_ADDRESS - 4 : 0));
+    uint32_t id = be32_load(address);
+    if (tss->is_v6) {
+        uint32_t subnet = be32_load(address + 4);
+        id ^= (subnet << 16 | subnet >> 16) ^ be32_load(address + 8) ^ be32_load(address + 12);
+    }
+    return id;
 }
 
 static uint32_t find_source(const struct tss *tss, uint32_t id, uint32_t domain)
@@ -230,7 +236,7 @@ const char *tss_join(struct ep *ep, struct qp *qp, uint32_t sdi, const uint8_t *
         *first = (struct idmap_slot){id, at};
     }
     if (memcmp(tss->sources[at].address, theirs, bytes))
-        return "two peers of a domain have addresses that end alike";
+        return "two peers of a domain have addresses that look alike";
     qp->uet->source = at;
     return NULL;
 }
@@ -276,17 +282,10 @@ static bool seal(struct tss *tss, const uint8_t *ip, uint8_t *pds, uint8_t *end)
                      (uint32_t)(end - pds));
 }
 
-uint32_t tss_close(struct ep *ep, uint8_t *pds, uint8_t *end, uint32_t behind, uint32_t *stored)
+void tss_seal(struct ep *ep, uint8_t *pds, uint8_t *end)
 {
-    uint8_t *ip = ep->frame + WIRE_IP_AT;
-    uint32_t length = frame_lengths(ep, (uint32_t)(end - ip) + behind + TSS_ICV);
-    *stored = (uint32_t)(end - ep->frame) + ep->in_front;
-    if (ep->tss->library) {
-        if (!seal(ep->tss, ip, pds, end)) /* nobody will take it for authentic, and it is lost */
-            memset(pds, 0, (size_t)(end - pds) + TSS_ICV);
-        *stored += TSS_ICV;
-    }
-    return length;
+    if (!seal(ep->tss, ep->frame + WIRE_IP_AT, pds, end)) /* nobody takes it for authentic: it is lost */
+        memset(pds, 0, (size_t)(end - pds) + TSS_ICV);
 }
 
 /* --- and back ---------------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
  * a key. Authenticated is, from IP's addresses on, what no switch changes: ECN, DSCP, hop limits and
  * lengths of IP come before.
  *
- * A source is told by its IP address, or, where it has several (SSI), by the last four bytes of its
- * first. The ICV stands in the place of the CRC.
+ * A source is told by its IP address, or, where it has several (SSI), by its first, IPv6's folded. The
+ * ICV stands in the place of the CRC.
  *
  * What a switch has cut has no ICV any more. It is decrypted without being authenticated, and does
  * nothing but have its packet sent again.
@@ -61,10 +61,10 @@ const char *tss_use_key(struct ep *ep, uint32_t sdi, unsigned an);
 /* Let a queue pair be of a domain, and its peer be a source of it. What is wrong, or NULL. */
 const char *tss_join(struct ep *ep, struct qp *qp, uint32_t sdi, const uint8_t *headers);
 
-/* Begin what stands behind UDP; returns what is behind the header. And close a frame as `frame_close`
- * does: encrypt from `pds` to `end`. */
+/* Begin what stands behind UDP; returns what is behind the header. And, once all lengths are there,
+ * encrypt what begins at `pds`; the ICV goes behind. */
 uint8_t *tss_begin(struct ep *ep, const struct qp *qp, uint8_t *at);
-uint32_t tss_close(struct ep *ep, uint8_t *pds, uint8_t *end, uint32_t behind, uint32_t *stored);
+void tss_seal(struct ep *ep, uint8_t *pds, uint8_t *end);
 
 /* Open a packet, of which `pds` is behind the header: afterwards it is plain there. The counter of
  * what is wrong with it, or NULL. */

@@ -27,11 +27,13 @@ from lab.scenario.topology import TOPOLOGIES
 from lab.scenario.translate import controller_settings
 from params.classes import CONTROL_PRIORITY
 from params.load_balancing import Moves, Policy
+from traffic.collectives import IN_NETWORK
 from traffic.congestion import CONTROLS
 from traffic.endpoint import TransportKind
 
-__all__ = ["LEFT_OUT", "Drawn", "drawn"]
+__all__ = ["LEFT_OUT", "Drawn", "drawn", "secured"]
 
+_ROOMY = 80  # bytes of what was cut that hold the headers of a packet that is encrypted
 _MOST = 3_000_000_000  # bytes of headroom, so that all else finds room in what can be counted
 _MININET = "of Mininet alone, which runs none of these"
 _FORMAT = "another way to write transfers that flows, collectives and goal have too"
@@ -155,6 +157,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content["buffer"] = settings.memory(lot, chosen)
     signals = settings.signals(lot, chosen)
     content |= _scaled_up(content, loses=loses or eventful)
+    content |= secured(seed, content, often=0.3)
     for section, more in signals.items() if content["transport"].get("kind") != "sue" else ():
         content[section] = {**content.get(section, {}), **more}
     if _uses_control(content["transport"]):
@@ -163,6 +166,8 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     is_sue = content["transport"].get("kind") == "sue"
     has_one_port = not chosen.has_ports and fabric.is_spread and not is_sue
     content |= in_network(lot, content, has_one_port=has_one_port)
+    if content["traffic"].get("algorithm") == IN_NETWORK:  # of which switches have to read parts
+        content["transport"].pop("security", None)
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
 
@@ -192,6 +197,21 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
     if lot.chance(0.15) and _is_valid(content | own):
         return own
     return {"traffic": traffic}
+
+
+def secured(seed: int, content: Section, *, often: float) -> Section:
+    """What changes where UET encrypts, now and then; by a chance of its own."""
+    lot = Lot(-48 - seed)
+    transport, trim = content["transport"], content.get("trim", {})
+    if transport.get("kind") != "uet" or not lot.chance(often):
+        return {}
+    after_ns = lot.wide(1000, 30_000)
+    every_ns = lot.wide(2 * after_ns, 100_000)
+    times = [every_ns * turn for turn in range(1, 1 + lot.upto(4))]
+    keys: Section = {"rekey_at_ns": times, "rekey_after_ns": after_ns}
+    security = {"enabled": True, **lot.maybe(0.8, **keys)}
+    roomy = {"trim": trim | {"size": max(_ROOMY, trim.get("size", 0))}} if trim else {}
+    return {"transport": transport | {"security": security}, **roomy}
 
 
 def _is_valid(content: Section) -> bool:
