@@ -201,7 +201,7 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
 
 def secured(seed: int, content: Section, *, often: float) -> Section:
     """What changes where UET encrypts, now and then; by a chance of its own."""
-    lot = Lot(-48 - seed)
+    lot = Lot(-49 - seed)
     transport, trim = content["transport"], content.get("trim", {})
     if transport.get("kind") != "uet" or not lot.chance(often):
         return {}
