@@ -566,6 +566,20 @@ def test_scale_up(run: RunScenario) -> None:
     assert ends_ns[0] / ends_ns[1] == pytest.approx(wire[0] / wire[1], rel=0.15)
 
 
+def test_encrypted(run: RunScenario) -> None:
+    """Keys change and nothing is lost; 24 bytes more a packet cost more where packets are small."""
+    found = run("encrypted").result
+    assert found.security is not None and found.trim is not None
+    assert (found.security.domains, found.security.rekeyed) == (2, 2)
+    assert found.security.refused_packets == found.flows.failed == found.drops.total == 0
+    assert found.trim.cut_packets > 0
+    small = [
+        run("encrypted", "link.mtu=256", f"transport.security.enabled={word}").result
+        for word in ("true", "false")
+    ]
+    assert jct(small[0]) > 1.03 * jct(small[1])
+
+
 def test_degraded_path(run: RunScenario) -> None:
     """conga goes round, dlb does not; over several seeds in tests.fabric.shows."""
     conga, dlb = (run("degraded-path", f"lb.policy={policy}") for policy in ("conga", "dlb"))

@@ -44,14 +44,6 @@ def test_goodput_is_what_the_equation_says(tmp_path: Path, mtu: int) -> None:
     assert with_it / without == pytest.approx(long / short, rel=0.002)
 
 
-def test_a_job_is_a_domain_and_nothing_is_lost_while_keys_change(tmp_path: Path) -> None:
-    result = simulate(NAME, out=tmp_path).result
-    assert result.security is not None
-    assert (result.security.domains, result.security.rekeyed) == (2, 2)
-    assert result.security.refused_packets == result.flows.failed == result.drops.total == 0
-    assert result.trim is not None and result.trim.cut_packets > 0
-
-
 def test_words_of_keys_wait_for_the_controller() -> None:
     """While it is away nobody gets keys; then each is given before it is used."""
     faults = "faults=[{at_ns: 90us, action: halt, part: controller, for_ns: 150us}]"
