@@ -488,14 +488,13 @@ def _security(experiment: Experiment, outcome: Outcome) -> Security | None:
     more = security_bytes(experiment.scenario)
     if not more:
         return None
-    changes = [event for event in events_of(experiment.scenario, experiment.fabric)
-               if isinstance(event, Rekey) and event.word.is_used]  # fmt: skip
-    packets = _total(outcome, "tx_packets")
+    events = events_of(experiment.scenario, experiment.fabric)
+    changes = (each for each in events if isinstance(each, Rekey) and each.word.is_used)
     return Security(
         domains=experiment.secure_domains,
         rekeyed=sum(event.at_ns <= outcome.end_ns for event in changes),
         header_bytes=more,
-        sent_bytes=more * packets,
+        sent_bytes=more * _total(outcome, "tx_packets"),
         refused_packets=sum(_total(outcome, name) for name in seen.INSECURE),
     )
 

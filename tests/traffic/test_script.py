@@ -44,6 +44,7 @@ BESIDE = {
     "credit_classes": "credit-size=9000 credit-least=2000 credit-cell=64 credit-ask-after=1000",
     "rto_first": "rto=0",
     "delivery": "transport=uet entropy=single",
+    "security": "transport=uet",
 }
 # Rates are a scenario's products: who is told that one makes no sense is told so in C's words.
 RATES = {"link_bps", "receive_bps"}
@@ -129,7 +130,7 @@ def keys_of(line: str) -> set[str]:
 
 
 def test_queue_pairs_and_transfers_have_the_keys_of_their_lines() -> None:
-    full = QueuePair(**PAIR, port=1, base_rtt_ns=1, planes=(FLOW,))
+    full = QueuePair(**PAIR, port=1, base_rtt_ns=1, planes=(FLOW,), sdi=1)
     assert keys_of(full.line()) == set(table("QP"))
     sent = Transfer(id=1, kind=TransferKind.SEND, queue_pair=17, size=1, delay_ns=1)
     assert keys_of(sent.line()) == set(table("TRANSFER"))
