@@ -19,6 +19,7 @@ from lab.scenario.keys import nearest
 from lab.scenario.model import ALL_LINKS, Scenario, explained
 from lab.scenario.shipped import names
 from lab.scenario.translate import controller_settings, slowed
+from params.classes import CONTROL_PRIORITY
 from params.telemetry import Format
 from topologies import Fabric, Network, Node, TopologyError
 from traffic.collectives import TrafficError
@@ -195,6 +196,11 @@ def _check_notices(scenario: Scenario) -> None:
         raise ScenarioError(
             f"ecn.fast_cnp: nobody obeys fast CNPs with transport.cc={scenario.transport.cc}",
             "Choose transport.cc=dcqcn, or leave out ecn.fast_cnp.",
+        )
+    if scenario.transport.cnp_priority != CONTROL_PRIORITY and not hears:
+        raise ScenarioError(
+            f"transport.cnp_priority: there are no CNPs with transport.cc={scenario.transport.cc}",
+            "Choose transport.cc=dcqcn, or leave out transport.cnp_priority.",
         )
 
 

@@ -28,7 +28,7 @@ from lab.scenario.translate import (
     slowed,
 )
 from lab.scenario.ways import Ends, Helm, Ways
-from params.classes import CONTROL_PRIORITY, PRIORITIES, ClassSet
+from params.classes import PRIORITIES, ClassSet
 from params.quantity import summed
 from topologies import Fabric, Link, Node
 from traffic.collectives import (
@@ -136,7 +136,7 @@ class Experiment:
             for activity in workload.schedule.activities:
                 settings.dscp_of(activity.priority)
             if _uses_control(scenario):
-                settings.dscp_of(CONTROL_PRIORITY)
+                settings.dscp_of(scenario.transport.cnp_priority)
         except SettingsError as error:
             raise ScenarioError(f"scenario '{scenario.name}': {error}") from None
         in_network = InNetwork.of(workload.schedule, fabric, scenario.inc)
@@ -550,7 +550,7 @@ class Experiment:
         """What takes adapters' own packets to the control class, if any of them is to go there."""
         if not _uses_control(self.scenario):
             return None
-        return self.settings.dscp_of(CONTROL_PRIORITY)
+        return self.settings.dscp_of(self.scenario.transport.cnp_priority)
 
     def _end(self, part: LocalTransfer) -> int | None:
         """The queue pair's end that a transfer is at."""

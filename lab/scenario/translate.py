@@ -189,7 +189,7 @@ def acks_may_be_lost(scenario: Scenario) -> bool:
     """Whether acknowledgements of a class that loses nothing travel in one that may."""
     lossless = lossless_classes(scenario)
     in_control = scenario.transport.acks == "control"
-    return in_control and bool(lossless) and CONTROL_PRIORITY not in lossless
+    return in_control and bool(lossless) and scenario.transport.cnp_priority not in lossless
 
 
 def _check_classes(scenario: Scenario) -> None:
@@ -402,6 +402,7 @@ def endpoint_config(
         window=transport.window,
         ack_every=transport.ack_every,
         follow_rate=int(transport.follow_rate) or None,
+        control_priority=_unless_usual(transport.cnp_priority),
         reorder=transport.reorder,
         multipath=int(moves is Moves.PACKETS or (is_uet and moves is Moves.FLOWLETS)),
         rto=transport.longest_rto_ns,
@@ -418,6 +419,10 @@ def endpoint_config(
         storm_from=min((begin for begin, _ in storms), default=None),
         storm_until=max((end for _, end in storms), default=None),
     )
+
+
+def _unless_usual(priority: int) -> int | None:
+    return None if priority == CONTROL_PRIORITY else priority
 
 
 def _control_values(transport: TransportSettings) -> dict[str, Value]:

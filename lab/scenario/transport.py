@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from lab.scenario.controls import CongestionControl, algorithm_file, with_controls
 from lab.scenario.security import SecuritySettings
+from params.classes import CONTROL_PRIORITY, Priority
 from params.rates import Gbps
 from params.section import Section
 from params.units import DurationNs, Size
@@ -88,6 +89,10 @@ class TransportSettings(Section):
     queue pair has one DSCP), so that a pause holds them too and nothing takes them; or the control
     class, beside CNPs, which may lose them unless it is one of pfc.priorities. Without it UET's and
     MRC's travel with data of a lossless class, and in the control class where none is paused."""
+    cnp_priority: Priority = CONTROL_PRIORITY
+    """Which class congestion notifications travel in, as an adapter's cnp_802p_prio has it: 6, the
+    control class, before data, or that of data, where they wait at switches, as in HPCC's
+    simulator."""
     retry_limit: RetryLimit = 7
     """Time-outs in a row, no NAK among them, before a queue pair gives up; 7 is NCCL's
     (NCCL_IB_RETRY_CNT)."""

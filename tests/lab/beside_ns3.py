@@ -6,8 +6,8 @@ ORACLE is that simulator's folder `simulation`, built, whose `qp_finish` prints 
 whom (numbers of hosts), bytes, start, how long until it was acknowledged and until the receiver had
 all of it, in ns.
 Flows arrive at random in a two-tier fabric; a row for each control compares slowdowns at 50, 95
-and 99 %, each by its own frames alone in an empty fabric. Runs that are kept in DIR are not made
-again.
+and 99 %, both by what a flow takes there alone in an empty fabric: links are as fast here as makes
+a full packet take as long. Runs that are kept in DIR are not made again.
 """
 
 from __future__ import annotations
@@ -219,12 +219,27 @@ def ours(control: str, args: argparse.Namespace, fabric: Fabric, folder: Path) -
             "pmax": most,
         },
         transport={
-            "cc": control, "ack_every": 1, "follow_rate": True, "window": 1 << 20, "timeout": 0,
+            "cc": control, "ack_every": 1, "follow_rate": control == "hpcc",
+            "cnp_priority": 3 if control == "dcqcn" else 6, "window": 1 << 20, "timeout": 0,
             control: own,
         },
         traffic={"kind": "table", "file": str(folder / "flows.csv")},
+        faults=_slower_to_leaves(fabric) if control == "hpcc" else [],
         measures={"series": False, "telemetry": False},
     )  # fmt: skip
+
+
+def _slower_to_leaves(fabric: Fabric) -> list[dict[str, Any]]:
+    """Hosts' links as slow as the packets are shorter that have no hop's telemetry yet: there all
+    are of one size, here they grow, and a link has one rate unless it is slow in one direction."""
+    share = (PAYLOAD + OURS + OURS_INT) / (PAYLOAD + OURS + OURS_INT + OURS_HOP * SWITCHES)
+    return [
+        {
+            "at_ns": 0, "action": "slow", "direction": "up", "share": share,
+            "link": f"h{host + 1}-leaf{host // fabric.hosts_per_leaf + 1}",
+        }
+        for host in range(fabric.hosts)
+    ]  # fmt: skip
 
 
 def marks(control: str, gbps: int) -> tuple[int, int, float]:
@@ -234,13 +249,25 @@ def marks(control: str, gbps: int) -> tuple[int, int, float]:
     return 4 * gbps, 16 * gbps, 0.2 if control == "dcqcn" else 0.0
 
 
-def their_flows(fabric: Fabric, control: str, path: Path) -> list[Flow]:
+class Ruler(NamedTuple):
+    """What flows of a control are measured by, theirs and ours."""
+
+    fabric: Fabric
+    control: str
+
+    def flow(self, src: int, dst: int, size: int, start_ns: int, fct_ns: int) -> Flow:
+        """One, with how much longer it took than alone."""
+        is_near = self.fabric.is_near(src, dst)
+        alone = alone_ns(self.fabric, size, AROUND[self.control], is_near=is_near)
+        return Flow(src, dst, size, start_ns, fct_ns, fct_ns / alone)
+
+
+def their_flows(ruler: Ruler, path: Path) -> list[Flow]:
     """What their program told, a line a flow."""
     found = []
     for line in path.read_text().splitlines():
         src, dst, size, start, _acknowledged, fct = map(int, line.split())
-        alone = alone_ns(fabric, size, AROUND[control], is_near=fabric.is_near(src, dst))
-        found.append(Flow(src, dst, size, start - BEGIN_NS, fct, fct / alone))
+        found.append(ruler.flow(src, dst, size, start - BEGIN_NS, fct))
     return found
 
 
@@ -260,12 +287,12 @@ def alone_ns(fabric: Fabric, size: int, around: int, *, is_near: bool) -> int:
     return end
 
 
-def our_flows(folder: Path) -> list[Flow]:
+def our_flows(ruler: Ruler, folder: Path) -> list[Flow]:
     """What is kept of a run."""
     run = read_run(folder)
     number = {host.name: at for at, host in enumerate(run.fabric.hosts)}
     return [
-        Flow(number[f.src], number[f.dst], f.bytes, f.start_ns or 0, f.fct_ns or 0, f.slowdown or 0)
+        ruler.flow(number[f.src], number[f.dst], f.bytes, f.start_ns or 0, f.fct_ns or 0)
         for f in run.flows
     ]
 
@@ -273,6 +300,7 @@ def our_flows(folder: Path) -> list[Flow]:
 def pairs(args: argparse.Namespace, control: str, fabric: Fabric) -> list[tuple[Flow, Flow]]:
     """Every flow in both, theirs first; runs are made as far as they are not kept."""
     found: list[tuple[Flow, Flow]] = []
+    ruler = Ruler(fabric, control)
     for seed in range(1, args.seeds + 1):
         base = args.out / f"{args.sizes}-{args.load:g}-{seed}"
         folder = (base / control).resolve()
@@ -292,8 +320,8 @@ def pairs(args: argparse.Namespace, control: str, fabric: Fabric) -> list[tuple[
             options = RunOptions(out=folder / "ours", engine="sim")
             run_quietly(scenario, options, Console(file=io.StringIO()))
         both = (
-            sorted(their_flows(fabric, control, folder / "fct.txt")),
-            sorted(our_flows(folder / "ours")),
+            sorted(their_flows(ruler, folder / "fct.txt")),
+            sorted(our_flows(ruler, folder / "ours")),
         )
         assert [flow[:3] for flow in both[0]] == [flow[:3] for flow in both[1]], folder
         found += zip(*both, strict=True)

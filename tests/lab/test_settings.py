@@ -55,6 +55,23 @@ def test_what_adapters_say_themselves_goes_where_the_control_class_is() -> None:
         assert tos == {57 << 2 | 2}  # ECN-capable
 
 
+@pytest.mark.parametrize("priority", [0, 3, 6])
+def test_notifications_travel_in_the_class_that_they_are_told(priority: int) -> None:
+    """Their DSCP leads there, and their adapter holds them while that class is paused."""
+    changes = ("transport.cc=dcqcn", f"transport.cnp_priority={priority}")
+    experiment = Experiment.of(catalogue.load("incast", changes))
+    lines = [*experiment.plan(0, carries_payload=False).lines()]
+    pairs = [line for line in lines if line.startswith("qp ")]
+    dscps = {bytes.fromhex(line.rsplit("control=", 1)[1])[15] >> 2 for line in pairs}
+    assert {experiment.settings.dscp_priorities.get(dscp, 0) for dscp in dscps} == {priority}
+    assert (f" control-priority={priority} " in lines[0]) == (priority != 6)
+
+
+def test_no_class_is_chosen_for_notifications_that_nobody_sends() -> None:
+    with pytest.raises(ScenarioError, match=r"transport.cnp_priority: there are no CNPs with"):
+        catalogue.load("incast", ("transport.cc=hpcc", "transport.cnp_priority=3"))
+
+
 @pytest.mark.parametrize(
     ("changes", "priority"),
     [
