@@ -322,7 +322,7 @@ def test_nesting(tmp_path: Path, name: str) -> None:
     assert "hdr.data." in error.position.line_text or name == "blocks"
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("n", [100, 247, MAX_CHAIN])
 @pytest.mark.parametrize("name", ["terms", "else ifs", "choices"])
 def test_long_is_not_deep(tmp_path: Path, name: str, n: int) -> None:

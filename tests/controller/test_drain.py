@@ -123,7 +123,6 @@ def test_drained_cables_are_left_to_who_has_no_other_way(seed: int) -> None:
 
 
 @pytest.mark.by_day(6)
-@pytest.mark.by_day(15)
 @pytest.mark.parametrize("seed", range(60))
 def test_segment_lists_name_the_ways_that_are_left_in_places_that_stay(seed: int) -> None:
     """What a list says is walked cable by cable; a list's number never leads elsewhere."""

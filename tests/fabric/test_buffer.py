@@ -213,7 +213,6 @@ def check(bed: Testbed, model: Model) -> None:
 
 
 @pytest.mark.by_day(2)
-@pytest.mark.by_day(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_account_is_the_models(seed: int) -> None:
     rng = random.Random(seed)

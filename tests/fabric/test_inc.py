@@ -198,6 +198,7 @@ def sums_are_right(seed: int, count: int) -> None:
     assert set(bed.drops()) <= {"in_sum", "old_part"}
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_sum_is_right(seed: int) -> None:
     sums_are_right(seed, 12)

@@ -64,6 +64,7 @@ def test_incast_loses_nothing_and_keeps_the_receiver_busy() -> None:
     bed.check_accounts()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("rest_ns", [500, 7_777, 60_000])
 def test_a_paused_queue_stands_still_and_goes_on_in_order(rest_ns: int) -> None:
     bed = build()

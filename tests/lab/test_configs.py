@@ -42,7 +42,6 @@ _ADVICE = {
 
 
 @pytest.mark.by_day(14)
-@pytest.mark.by_day(40)
 @pytest.mark.parametrize("seed", range(100))
 def test_a_sound_fabric_is_sound_and_a_fault_is_found_alone(seed: int, tmp_path: Path) -> None:
     assert complaint(seed, None, tmp_path) == ""
@@ -341,7 +340,6 @@ def test_what_is_no_configuration_is_refused(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.by_day(20)
-@pytest.mark.by_day(60)
 @pytest.mark.parametrize("seed", range(150))
 def test_damage_ends_in_a_message_or_in_findings(seed: int, tmp_path: Path) -> None:
     rng, drawn = Random(seed), sound(seed)

@@ -73,6 +73,7 @@ def check(out: Path) -> None:
         assert taken["per_bit_j"] == pytest.approx(taken["total_j"] / bits, rel=1e-5)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_drawn_scenario_takes_what_it_takes_by_hand(seed: int, tmp_path: Path) -> None:
     """Whatever fabric, faults and traffic: with devices that change from seed to seed."""

@@ -128,6 +128,7 @@ def interesting(rng: random.Random, width: int) -> int:
     return rng.choice([*choices, rng.getrandbits(width)]) & full
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_trees(seed: int) -> None:
     rng = random.Random(seed)

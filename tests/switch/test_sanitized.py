@@ -38,8 +38,10 @@ def run(frames: int, seed: int, *programs: Path) -> None:
 
 
 @needs_sanitizers
-def test_own_programs() -> None:
-    run(20_000, 1, *sorted(OWN.glob("*.p4")))
+@pytest.mark.by_day(1)
+@pytest.mark.parametrize("program", sorted(OWN.glob("*.p4")), ids=lambda program: program.stem)
+def test_own_programs(program: Path) -> None:
+    run(20_000, 1, program)
 
 
 @needs_sanitizers

@@ -189,6 +189,7 @@ def shares_until_one_is_empty(dataplane: Dataplane, queues: list[int], now: int)
     return sent
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("rate", "weights"),
     [(100 * GBPS, (3, 1, 1)), (800 * GBPS, (1, 1, 2, 4)), (10 * GBPS, (50, 30, 20))],

@@ -235,7 +235,6 @@ def send_alike(star: Path, plans: dict[str, EndpointPlan]) -> None:
 
 
 @pytest.mark.by_day(2)
-@pytest.mark.by_day(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_lost_arrives_in_the_end(seed: int) -> None:
     """Data, ACKs and NAKs: go-back-n and time-outs send it again, and nothing twice to the user."""
