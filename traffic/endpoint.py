@@ -197,6 +197,14 @@ class Delivery(StrEnum):
     UUD = "uud"
 
 
+class Headers(StrEnum):
+    """UET's semantic header of a message that fits a packet (`core/uet_wire.h`)."""
+
+    STANDARD = "standard"
+    MEDIUM = "medium"
+    SMALL = "small"
+
+
 class Entropy(StrEnum):
     """How UET chooses a packet's way (`core/entropy.h`)."""
 
@@ -293,6 +301,7 @@ class EndpointConfig(_Record):
     transport: TransportKind | None = None
     delivery: Delivery | None = None
     security: _Flag | None = None
+    headers: Headers | None = None
     entropy: Entropy | None = None
     entropies: Entropies | None = None
     last_hop_dscp: Dscp | None = None

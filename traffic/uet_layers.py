@@ -1,6 +1,7 @@
 """Ultra Ethernet Transport for scapy: packet delivery (PDS) and an RDMA write (SES).
 
     Ether / IP / UDP(4793) / UetPds / UetSes / payload, and a CRC of four bytes    a request
+    Ether / IP / UDP(4793) / UetPds / UetSesShort / payload, CRC     one whose message fits a packet
     Ether / IP / UDP(4793) / UetPds, and the CRC                                   what answers it
 
 The fields are those of `core/uet_wire.h`, after UE specification 1.0.1, by Wireshark's names.
@@ -28,7 +29,7 @@ from scapy.packet import Packet, Raw, bind_layers
 
 from traffic.frames import UET_PORT
 
-__all__ = ["CRC_BYTES", "UetPds", "UetSes"]
+__all__ = ["CRC_BYTES", "UetPds", "UetSes", "UetSesShort"]
 
 CRC_BYTES = 4
 RUD_REQ, ROD_REQ, RUDI_REQ, RUDI_RESP, UUD_REQ = 2, 3, 4, 5, 6
@@ -38,6 +39,7 @@ _TYPES = {
     UUD_REQ: "UUD_REQ", ACK_CC: "ACK_CC", NACK: "NACK", CONTROL: "CTRL", RUD_CC_REQ: "RUD_CC_REQ",
     ROD_CC_REQ: "ROD_CC_REQ",
 }  # fmt: skip
+_SMALL, _MEDIUM = 1, 2  # next headers; all else is standard
 _CODES = {1: "TRIMMED", 2: "TRIMMED_LAST_HOP", 13: "ROD_OOO"}
 _CREDITED = RUD_CC_REQ, ROD_CC_REQ
 _CONNECTED = RUD_REQ, ROD_REQ, *_CREDITED
@@ -84,18 +86,17 @@ class UetPds(Packet):  # type: ignore[misc]
 
     def guess_payload_class(self, _: bytes) -> type[Packet]:
         """A request has a semantic header."""
-        return UetSes if self.type in _REQUESTS else Raw
+        behind: type[Packet] = UetSesShort if self.next in (_SMALL, _MEDIUM) else UetSes
+        return behind if self.type in _REQUESTS else Raw
 
     def extract_padding(self, rest: bytes) -> tuple[bytes, bytes]:
         """Behind what answers there is a CRC and nothing else."""
         return (rest, b"") if self.type in _REQUESTS else (b"", rest)
 
 
-class UetSes(Packet):  # type: ignore[misc]
-    """The standard form, of an RDMA write: which message, and where in it the payload belongs."""
-
-    name = "UET SES"
-    fields_desc = [
+def _opening() -> list[Field]:
+    """What every form begins with."""
+    return [
         BitField("rsvd", 0, 2),
         BitEnumField("opcode", 1, 6, {1: "WRITE"}),
         BitField("version", 0, 2),
@@ -105,6 +106,24 @@ class UetSes(Packet):  # type: ignore[misc]
         BitField("hd", 0, 1),
         BitField("eom", 0, 1),
         BitField("som", 0, 1),
+    ]
+
+
+class _Ses(Packet):  # type: ignore[misc]
+    def extract_padding(self, rest: bytes) -> tuple[bytes, bytes]:
+        """The CRC, if the packet is whole."""
+        udp = self.underlayer.underlayer if self.underlayer else None
+        before = 8 + len(self.underlayer.self_build()) + len(self.self_build()) if udp else 0
+        is_whole = isinstance(udp, UDP) and before + len(rest) == udp.len
+        return (rest[:-CRC_BYTES], rest[-CRC_BYTES:]) if is_whole else (rest, b"")
+
+
+class UetSes(_Ses):
+    """The standard form, of an RDMA write: which message, and where in it the payload belongs."""
+
+    name = "UET SES"
+    fields_desc = [
+        *_opening(),
         ShortField("message_id", 0),
         ByteField("generation", 0),
         ThreeBytesField("job_id", 0),
@@ -119,12 +138,27 @@ class UetSes(Packet):  # type: ignore[misc]
         IntField("request_length", 0),
     ]
 
-    def extract_padding(self, rest: bytes) -> tuple[bytes, bytes]:
-        """The CRC, if the packet is whole."""
-        udp = self.underlayer.underlayer if self.underlayer else None
-        before = 8 + len(self.underlayer.self_build()) + len(self.self_build()) if udp else 0
-        is_whole = isinstance(udp, UDP) and before + len(rest) == udp.len
-        return (rest[:-CRC_BYTES], rest[-CRC_BYTES:]) if is_whole else (rest, b"")
+
+def _is_medium(ses: Packet) -> bool:
+    return ses.underlayer is None or ses.underlayer.next == _MEDIUM
+
+
+class UetSesShort(_Ses):
+    """A message in one packet: the medium form, and, up to the buffer offset, the small one."""
+
+    name = "UET SES, short"
+    fields_desc = [
+        *_opening(),
+        BitField("rsvd2", 0, 2),
+        BitField("request_length", 0, 14),
+        ByteField("generation", 0),
+        ThreeBytesField("job_id", 0),
+        ShortField("pid_on_fep", 0),
+        ShortField("resource_index", 0),
+        XLongField("buffer_offset", 0),
+        ConditionalField(IntField("initiator", 0), _is_medium),
+        ConditionalField(XLongField("memory_key", 0), _is_medium),
+    ]
 
 
 bind_layers(UDP, UetPds, dport=UET_PORT)

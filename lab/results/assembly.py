@@ -522,7 +522,8 @@ def _inc(experiment: Experiment, outcome: Outcome) -> InNetwork:
 def _stalls(experiment: Experiment, outcome: Outcome) -> tuple[Stall, ...] | None:
     """Why messages did not arrive, if some did not."""
     resent = _total(outcome, "retransmitted_packets") / max(1, _total(outcome, "tx_data_packets"))
-    lost = _drops(experiment, outcome).total
+    cut = _total(outcome, "rx_cut_packets")
+    lost = _drops(experiment, outcome).total + cut
     return (
         stalls(experiment, outcome, experiment.schedule.messages(), resent=resent, lost=lost)
         or None

@@ -14,6 +14,7 @@ error       its queue pair failed of something else
 moving      the run ended while it was sent, or packets of its class were on its ways
 resending   the same, but most of what moves goes again, and again
 due         it was to begin later
+datagram    it was sent for good (uud), and some of it was lost
 untold      who sends it died without a word, or its engine cannot know
 
 A queue stands still for good if all that waits where it leads to, of what came from it, does: what
@@ -37,14 +38,14 @@ from lab.scenario.model import Fault, Scenario
 from params.quantity import duration, packets, plural
 from topologies import Fabric, Link, Node
 from traffic.collectives import NEVER
-from traffic.endpoint import Recovery, Stand
+from traffic.endpoint import Delivery, Recovery, Stand
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Verdict = Literal[
     "deadlock", "no-route", "halted", "paused", "credit", "nak", "time-out", "lost", "retries",
-    "error", "moving", "resending", "due", "untold",
+    "error", "moving", "resending", "due", "datagram", "untold",
 ]  # fmt: skip
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _MOSTLY = 0.5  # of all packets went again: they get nowhere
@@ -130,6 +131,7 @@ _CURES: dict[str, str] = {
     "time-out": "transport.first_rto_ns lets the first time-out come soon",
     "lost": "give transport.timeout or rto_ns",
     "moving": "raise limit_ns",
+    "datagram": "transport.delivery=rudi sends it again",
     "due": "raise limit_ns",
 }
 
@@ -326,9 +328,21 @@ class _Judge:
             return Cause("untold", f"the endpoint of {src} ended without a word", host=str(src))
         if start_ns == NEVER or src == dst:
             return self._due(number)
+        if stand is None and self._scenario.transport.delivery is Delivery.UUD:
+            return self._sent(number)
         if stand is None:
             return Cause("untold", f"{src} did not say what became of it")
         return self._waiting(number, stand)
+
+    def _sent(self, number: int) -> Cause:
+        """A datagram: all of it has left, and nobody will send it again."""
+        if self._has_turns(number):
+            found = self._outside(number, self._outcome.end_ns)
+            return found or Cause("moving", "the run ended while some of it waited on its way")
+        if not self._lost:
+            return Cause("untold", "all of it has left, and nothing of the run was lost")
+        why = f"uud sends nothing again, and {packets(self._lost)} of the run were lost"
+        return Cause("datagram", why)
 
     def _due(self, number: int) -> Cause:
         """It has not begun, or is work that takes time."""
@@ -389,8 +403,10 @@ class _Judge:
 
     def _moves(self, number: int, stand: Stand) -> bool:
         """Whether it sends, or what may be of it has its turn somewhere."""
-        if stand.does == "sends":
-            return True
+        return stand.does == "sends" or self._has_turns(number)
+
+    def _has_turns(self, number: int) -> bool:
+        """Whether what may be of it waits somewhere."""
         ways = self._ways(number, self._outcome.end_ns)
         standing = self._standing(self._outcome.end_ns)
         waits = standing.look.waits if standing else ()

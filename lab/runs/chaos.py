@@ -44,11 +44,13 @@ from lab.results.result import RECEIVER
 from lab.results.stalls import Stall, said
 from lab.runs import lots
 from lab.runs.emulate import emulate
+from lab.runs.lots.lot import Lot
+from lab.runs.lots.settings import delivery
 from lab.runs.run import keep
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
-from traffic.endpoint import Recovery
+from traffic.endpoint import Headers, Recovery
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -89,7 +91,7 @@ class Drawn:
     def kinds(self) -> str:
         """What there is to it besides faults of links, switches and hosts, in words."""
         link, transport = self.changes.get("link", {}), self.changes["transport"]
-        shape = self.changes["topology"]["kind"]
+        shape, usual = self.changes["topology"]["kind"], Headers.STANDARD
         found = [
             *(["LLR"] if "llr" in link else []),
             *(["CBFC"] if "cbfc" in link else []),
@@ -98,6 +100,8 @@ class Drawn:
             *(["MRC"] if transport.get("kind") == "mrc" else []),
             *(["scale-up"] if transport.get("kind") == "sue" else []),
             *(["encrypted"] if "security" in transport else []),
+            *([mode.upper()] if (mode := transport.get("delivery", "rud")) != "rud" else []),
+            *([f"{said} headers"] if (said := transport.get("headers", usual)) != usual else []),
             *(["trimming"] if self.changes.get("trim") else []),
             *(["uSID"] if self.changes.get("segments") else []),
             *([shape] if shape != "leaf-spine" else []),
@@ -160,6 +164,7 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
     changes |= _mechanism(rng, changes, leaves, spines, engine)
     changes |= _scaled_up(seed, changes)
     changes |= lots.secured(seed, changes, often=0.5)
+    changes |= _delivered(seed, changes)
     fabric = Drawn(seed, changes, [], disk_is_full=False).scenario().fabric()
     links = [link.name for link in fabric.links if link.joins_switches]
     ends = [link.name for link in fabric.links if not link.joins_switches]
@@ -272,6 +277,15 @@ def _scaled_up(seed: int, changes: dict[str, Any]) -> dict[str, Any]:
         "lb": {"policy": rng.choice(("ecmp", "flowlet", "dlb"))},
         "int": {"share": 0},
     }
+
+
+def _delivered(seed: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """UET by another of its modes of delivery, more often than not."""
+    lot = Lot(-17 - seed)
+    if changes["transport"].get("kind") != "uet" or lot.chance(0.2):
+        return {}
+    is_ordered = changes["topology"]["kind"] not in ("planes", "dual-tor")
+    return {"transport": delivery(lot, changes["transport"], is_ordered=is_ordered)}
 
 
 def _sprayed(rng: random.Random, changes: dict[str, Any], *, is_mrc: bool) -> dict[str, Any]:
@@ -414,7 +428,7 @@ def judged(
     is_whole = failed == 0 and outcome.ended is None
     is_explained = outcome.dilation > 1 and not outcome.fidelity.ok  # the machine was too slow
     for stall in stalls:
-        waits = drawn.may_wait and stall.verdict in enough
+        waits = stall.verdict == "datagram" or (drawn.may_wait and stall.verdict in enough)
         if is_survivable(faults) and not (is_explained or waits):
             complaints.append(f"every fault let go, but {said(stall)}")
         elif stall.verdict == "untold" and outcome.dilation == 1:

@@ -44,7 +44,7 @@ from params.trim import Trim
 from params.units import DurationNs
 from topologies import Fabric, IpVersion, Link, Node
 from traffic.collectives import Site, Spec, complaint
-from traffic.endpoint import Entropy, TransportKind
+from traffic.endpoint import Delivery, Entropy, TransportKind
 from traffic.sue import STORE_BYTES, WINDOW_MOST
 
 _MOST_LISTED = 16  # of what is wrong with a scenario
@@ -479,6 +479,8 @@ class Scenario(Section):
                 any(fault.action == "storm" for fault in self.faults),
             "transport.kind: a sprayed connection has ways through one fabric, not two":
                 is_split and transport.kind.sprays,
+            "transport.delivery: what is to arrive in order (rod) takes one way, by one port":
+                transport.delivery is Delivery.ROD,
             "control.kind: pairs of leaves speak no BGP":
                 is_pair and self.control.kind == "bgp",
             "lb.policy: conga knows the way to one leaf, not to a pair":

@@ -334,6 +334,7 @@ def _by_transport(scenario: Scenario, hops: int) -> dict[str, Any]:
         "transport": kind,
         "delivery": scenario.transport.delivery,
         "security": int(scenario.transport.security.enabled) or None,
+        "headers": scenario.transport.headers,
         "entropy": scenario.transport.entropy,
         "entropies": scenario.transport.entropies,
         "last_hop_dscp": scenario.trim.last_hop_dscp,

@@ -17,6 +17,7 @@ from traffic.endpoint import (
     Delivery,
     Entropies,
     Entropy,
+    Headers,
     Recovery,
     RetryLimit,
     TransportKind,
@@ -49,6 +50,9 @@ class TransportSettings(Section):
     (rod); all, to a receiver that keeps nothing and may see packets twice (rudi); nothing (uud)."""
     security: SecuritySettings = SecuritySettings()
     """UET's security sublayer: whether packets are encrypted, and when keys change."""
+    headers: Headers = Headers.STANDARD
+    """UET's semantic header where a message fits a packet: of 44 bytes as elsewhere (standard), 32,
+    with a memory key (medium), or 20, with a place in the target's memory alone (small)."""
     recovery: Recovery = Recovery.GO_BACK_N
     """What a loss costs RoCEv2: go-back-0 (the message again), go-back-n, or selective."""
     cc: CongestionControl = Field(
@@ -152,7 +156,9 @@ class TransportSettings(Section):
         return self
 
     def _check_delivery(self) -> None:
-        """What goes together with who promises less, or more, than RUD."""
+        """What goes together with who promises less, or more, than RUD, and what is UET's alone."""
+        if self.headers is not Headers.STANDARD and self.kind is not TransportKind.UET:
+            raise ValueError(f"headers {self.headers} are UET's: set transport.kind=uet")
         mode = self.delivery
         has_pdc = mode in (Delivery.RUD, Delivery.ROD)
         refused = (

@@ -20,6 +20,7 @@ local CONTROLS = {[6] = "Probe", [7] = "Credit", [8] = "Request for Credit"}
 local CODES = {[1] = "TRIMMED", [2] = "TRIMMED_LAST_HOP", [13] = "ROD_OOO"}
 local TSS, ICV_BYTES = 1, 16
 local RUDI_REQ, RUDI_RESP, UUD_REQ, ACK_CC, NACK, CTRL = 4, 5, 6, 8, 10, 11
+local SMALL, MEDIUM = 1, 2 -- headers that follow
 local REQUESTS = {[2] = 12, [3] = 12, [13] = 16, [14] = 16} -- of a connection: their sizes
 
 local field = {
@@ -61,19 +62,43 @@ local field = {
     ssi = ProtoField.uint32("uet.tss.ssi", "SSI", base.HEX),
     tsc = ProtoField.uint64("uet.tss.tsc", "TSC"),
     icv = ProtoField.bytes("uet.tss.icv", "ICV"),
+    short = ProtoField.uint16("uet.ses.short.request_length", "Request Length", base.DEC, nil, 0x3fff),
+    place = ProtoField.uint64("uet.ses.short.buffer_offset", "Buffer Offset", base.HEX),
     cut = ProtoField.bool("uet.cut", "Cut by a switch"),
 }
 uet.fields = field
 local udp_length = Field.new("udp.length")
 
-local function semantics(buffer, tree)
-    if buffer:len() < 44 then
-        return -- cut off
-    end
-    local part = tree:add(buffer(0, 44), "SES")
+local function opening(buffer, tree, size, name)
+    local part = tree:add(buffer(0, size), name)
     part:add(field.opcode, buffer(0, 1))
     part:add(field.eom, buffer(1, 1))
     part:add(field.som, buffer(1, 1))
+    return part
+end
+
+-- Of a message in one packet: small, or medium, which has a key besides.
+local function short(buffer, tree, size)
+    if buffer:len() < size then
+        return -- cut off
+    end
+    local part = opening(buffer, tree, size, size == 20 and "SES (small)" or "SES (medium)")
+    part:add(field.short, buffer(2, 2))
+    part:add(field.job, buffer(5, 3))
+    part:add(field.place, buffer(12, 8))
+    if size > 20 then
+        part:add(field.key, buffer(24, 8))
+    end
+end
+
+local function semantics(buffer, tree, form)
+    if form == SMALL or form == MEDIUM then
+        return short(buffer, tree, form == SMALL and 20 or 32)
+    end
+    if buffer:len() < 44 then
+        return -- cut off
+    end
+    local part = opening(buffer, tree, 44, "SES")
     part:add(field.message, buffer(2, 2))
     part:add(field.job, buffer(5, 3))
     part:add(field.key, buffer(24, 8))
@@ -84,7 +109,7 @@ local function semantics(buffer, tree)
     part:add(field.length, buffer(40, 4))
 end
 
-local function request(buffer, tree, size)
+local function request(buffer, tree, size, form)
     tree:add(field.clear, buffer(2, 2))
     tree:add(field.psn, buffer(4, 4))
     tree:add(field.spdcid, buffer(8, 2))
@@ -93,7 +118,7 @@ local function request(buffer, tree, size)
         tree:add(field.target, buffer(13, 3))
     end
     if buffer:len() > size then
-        semantics(buffer(size), tree)
+        semantics(buffer(size), tree, form)
     end
 end
 
@@ -150,7 +175,7 @@ function uet.dissector(buffer, packet, tree)
     if buffer:len() < 8 then
         return 0
     end
-    local kind = buffer(0, 1):bitfield(0, 5)
+    local kind, form = buffer(0, 1):bitfield(0, 5), buffer(0, 2):bitfield(5, 4)
     local part = tree:add(uet, buffer())
     packet.cols.protocol = "UET"
     packet.cols.info = TYPES[kind] or ("type " .. kind)
@@ -171,14 +196,14 @@ function uet.dissector(buffer, packet, tree)
     if kind == RUDI_REQ or kind == RUDI_RESP then
         part:add(field.packet, buffer(4, 4))
         if kind == RUDI_REQ then
-            semantics(buffer(8), part)
+            semantics(buffer(8), part, form)
         end
     elseif kind == UUD_REQ then
-        semantics(buffer(4), part)
+        semantics(buffer(4), part, form)
     elseif buffer:len() < 12 then
         return buffer:len()
     elseif REQUESTS[kind] then
-        request(buffer, part, REQUESTS[kind])
+        request(buffer, part, REQUESTS[kind], form)
     elseif kind == ACK_CC then
         acknowledgement(buffer, part)
     elseif kind == NACK and buffer:len() >= 16 then

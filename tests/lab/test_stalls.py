@@ -82,6 +82,19 @@ SCENARIOS: dict[str, tuple[str, tuple[str, ...], str]] = {
         (ONE, "link.delay_ns=200us", "transport.window=2", "buffer.bytes=64MB", ENDS),
         "under way",
     ),
+    "a datagram": (
+        "datagram",
+        (ONE, "loss.rate=0.2", "transport={kind: uet, delivery: uud}", ENDS),
+        "sends nothing again",
+    ),
+    "a datagram behind a storm": (
+        "paused",
+        (
+            *(ONE, "transport={kind: uet, delivery: uud}", ENDS),
+            "faults=[{at_ns: 2us, action: storm, host: h3, for_ns: 8ms}]",
+        ),
+        "h3 pauses",
+    ),
     "too early": ("due", (LATE, "limit_ns=100us"), "not due before 5 ms"),
     "restarts for ever": (
         "resending",

@@ -45,6 +45,7 @@ BESIDE = {
     "rto_first": "rto=0",
     "delivery": "transport=uet entropy=single",
     "security": "transport=uet",
+    "headers": "transport=uet",
 }
 # Rates are a scenario's products: who is told that one makes no sense is told so in C's words.
 RATES = {"link_bps", "receive_bps"}
@@ -81,7 +82,7 @@ POWERS = {sign + (1 << bit) for bit in (*range(10), 16, 20, 24, 31, 32, 61, 62, 
 VALUES = sorted(
     POWERS | {-1, 5, 12, 250, 251, 999, 1000, 1001, 9216, 9217, 9224, 10**10, 10**10 + 1}
 )
-KINDS = endpoint.Recovery, endpoint.Entropy, endpoint.Delivery, TransportKind
+KINDS = endpoint.Recovery, endpoint.Entropy, endpoint.Delivery, endpoint.Headers, TransportKind
 WORDS = ["", "on", *(w for e in KINDS for w in e),
          "pattern", "none", "data", "control", "lossless"]  # fmt: skip
 

@@ -87,6 +87,8 @@ const char *ep_config_problem(const struct ep_config *config)
         return "a round trip takes some time";
     if (config->delivery != EP_RUD && config->transport != EP_UET)
         return "only UET has other modes of delivery than rud";
+    if (config->headers != EP_STANDARD && config->transport != EP_UET)
+        return "only UET has other semantic headers than standard";
     if (config->delivery == EP_ROD && (config->entropy != ENTROPY_SINGLE || config->ports > 1))
         return "what is to arrive in order (rod) takes one way, by one port";
     if (config->delivery > EP_ROD && config->entropy == ENTROPY_MRC)

@@ -71,6 +71,9 @@ enum ep_transport { EP_ROCE, EP_UET, EP_MRC, EP_SUE };
 
 enum ep_delivery { EP_RUD, EP_ROD, EP_RUDI, EP_UUD }; /* uet.h has what each is */
 
+/* UET's semantic header of a message that fits a packet; that of others is standard. */
+enum ep_headers { EP_STANDARD, EP_MEDIUM, EP_SMALL };
+
 enum { EP_PORTS = 8 };
 
 struct ep_config {
@@ -106,6 +109,7 @@ struct ep_config {
     enum ep_transport transport;
     enum ep_delivery delivery;   /* UET */
     bool security;               /* UET: packets are encrypted, each by its queue pair's domain (tss.h) */
+    enum ep_headers headers;     /* UET */
     enum entropy_policy entropy; /* UET: which way the next packet goes, */
     uint16_t entropies;          /* of so many, a power of two */
     uint8_t last_hop_dscp;       /* of what was cut at the port to us */

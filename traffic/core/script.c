@@ -10,7 +10,7 @@
 
 enum kind {
     FLAG, DSCP, U8, U16, U32, U64, BITS, PAYLOAD, RECOVERY, CONGESTION, ACKS, HEX_DATA, HEX_CONTROL,
-    HEX_PLANES, HEX_HEADERS, HEX_PEER, TRANSPORT, DELIVERY, ENTROPY, OPERATION
+    HEX_PLANES, HEX_HEADERS, HEX_PEER, TRANSPORT, DELIVERY, HEADERS, ENTROPY, OPERATION
 };
 
 struct key {
@@ -87,6 +87,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("transport", TRANSPORT, config.transport),
     HEAD("delivery", DELIVERY, config.delivery),
     HEAD("security", FLAG, config.security),
+    HEAD("headers", HEADERS, config.headers),
     HEAD("entropy", ENTROPY, config.entropy),
     HEAD("entropies", U16, config.entropies),
     HEAD("last-hop-dscp", DSCP, config.last_hop_dscp),
@@ -238,6 +239,7 @@ static bool assign(const struct key *key, const char *text, void *record)
     static const char *const CLASSES[] = {"data", "control", "lossless", NULL};
     static const char *const TRANSPORTS[] = {"roce", "uet", "mrc", "sue", NULL};
     static const char *const DELIVERIES[] = {"rud", "rod", "rudi", "uud", NULL};
+    static const char *const SEMANTICS[] = {"standard", "medium", "small", NULL};
     static const char *const ENTROPIES[] = {"oblivious", "bitmap", "reps", "single", "mrc", NULL};
     static const char *const OPERATIONS[] = {"all-reduce", "reduce-scatter", "all-gather",
                                              "broadcast", "barrier", NULL};
@@ -264,6 +266,8 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_word(text, TRANSPORTS, place);
     case DELIVERY:
         return assign_word(text, DELIVERIES, place);
+    case HEADERS:
+        return assign_word(text, SEMANTICS, place);
     case ENTROPY:
         return assign_word(text, ENTROPIES, place);
     case OPERATION:

@@ -149,7 +149,7 @@ struct uet_segment {
  * ep->frame; `*stored` is how much of the returned length is there. */
 struct uet_format {
     uint16_t port;     /* of UDP */
-    uint32_t headers;  /* of data, behind UDP, */
+    uint32_t headers;  /* of data, behind UDP, the longest, */
     uint32_t least;    /* and of anything */
     uint32_t psn_mask;
     uint32_t (*data)(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
@@ -218,10 +218,32 @@ static inline ns_t uet_grant_due(const struct ep *ep)
 /* Whether a queue pair spends credit that its receiver grants. */
 static inline bool uet_spends(const struct qp *qp) { return cc_hears(qp->cc, CC_CREDIT); }
 
-/* The size of a packet with so much on board. */
+/* What a message's packets say behind the PDS header; and how long that is. */
+static inline unsigned uet_next(const struct ep *ep, const struct ep_message *message)
+{
+    bool is_short = message->size <= ep->config.mtu;
+    return !is_short || ep->config.headers == EP_STANDARD ? UET_NEXT_STD
+           : ep->config.headers == EP_MEDIUM              ? UET_NEXT_MEDIUM
+                                                          : UET_NEXT_SMALL;
+}
+
+static inline uint32_t uet_ses_bytes(unsigned next)
+{
+    return next == UET_NEXT_STD      ? UET_SES
+           : next == UET_NEXT_MEDIUM ? UET_SES_MEDIUM
+           : next == UET_NEXT_SMALL  ? UET_SES_SMALL
+                                     : 0;
+}
+
+/* The size of a packet with so much on board, at most; and of one of a message. */
 static inline uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
 {
     return bth_at(ep) + ep->tss_bytes + ep->format->headers + bytes + WIRE_ICRC;
+}
+
+static inline uint32_t uet_size_of(const struct ep *ep, const struct ep_message *message, uint32_t bytes)
+{
+    return uet_frame_size(ep, bytes) - UET_SES + uet_ses_bytes(uet_next(ep, message));
 }
 
 /* The port of an entropy's plane. */

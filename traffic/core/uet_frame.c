@@ -61,22 +61,28 @@ static void store_ids(uint8_t *at, const struct qp *qp)
 }
 
 /* job: of a connection whose packets name it by nothing else; 0: they do. */
-static uint8_t *store_ses(uint8_t *at, const struct uet_segment *segment, uint32_t job)
+static uint8_t *store_ses(uint8_t *at, unsigned next, const struct uet_segment *segment, uint32_t job)
 {
     const struct ep_message *message = segment->message;
     bool starts = segment->offset == 0, ends = segment->offset + segment->bytes == message->size;
-    memset(at, 0, UET_SES);
+    uint32_t length = uet_ses_bytes(next);
+    memset(at, 0, length);
     at[0] = UET_SES_WRITE;
     at[1] = (uint8_t)(UET_SES_REL | (starts ? UET_SES_SOM : 0) | (ends ? UET_SES_EOM : 0));
-    be16_store(at + 2, (uint16_t)message->id);
+    be16_store(at + 2, (uint16_t)(next == UET_NEXT_STD ? message->id : message->size));
     be24_store(at + 5, job);
-    be64_store(at + 24, message->id);
+    if (next == UET_NEXT_SMALL)
+        be64_store(at + 12, (uint64_t)message->id << 32);
+    else
+        be64_store(at + 24, message->id);
+    if (next != UET_NEXT_STD)
+        return at + length;
     if (!starts) {
         be32_store(at + 32, segment->bytes);
         be32_store(at + 36, segment->offset);
     }
     be32_store(at + 40, message->size);
-    return at + UET_SES;
+    return at + length;
 }
 
 static uint32_t close_data(struct ep *ep, uint8_t *pds, uint8_t *at,
@@ -97,8 +103,8 @@ static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segmen
     int64_t clear = (int64_t)qp->una - 1 - (int64_t)segment->seq;
     unsigned type = ordered ? (asks ? UET_ROD_CC_REQ : UET_ROD_REQ)
                             : (asks ? UET_RUD_CC_REQ : UET_RUD_REQ);
-    uet_store_prologue(pds, type, UET_NEXT_STD,
-                       UET_ACK_REQUEST | (segment->again ? UET_RETX : 0));
+    unsigned next = uet_next(ep, segment->message);
+    uet_store_prologue(pds, type, next, UET_ACK_REQUEST | (segment->again ? UET_RETX : 0));
     be16_store(pds + 2, (uint16_t)(clear < INT16_MIN ? INT16_MIN : clear));
     be32_store(pds + 4, (uint32_t)segment->seq);
     store_ids(pds + 8, qp);
@@ -107,7 +113,7 @@ static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segmen
         be24_store(at + 1, segment->credit_target);
         at += UET_PDS_CREDIT;
     }
-    return close_data(ep, pds, store_ses(at, segment, 0), segment, stored);
+    return close_data(ep, pds, store_ses(at, next, segment, 0), segment, stored);
 }
 
 /* A packet's id: of the end that sends data. */
@@ -120,19 +126,23 @@ static uint32_t data_rudi(struct ep *ep, const struct qp *qp, const struct uet_s
                           uint32_t *stored)
 {
     uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
-    uet_store_prologue(pds, UET_RUDI_REQ, UET_NEXT_STD, segment->again ? UET_RETX : 0);
+    unsigned next = uet_next(ep, segment->message);
+    uet_store_prologue(pds, UET_RUDI_REQ, next, segment->again ? UET_RETX : 0);
     be16_store(pds + 2, 0);
     store_packet_id(pds + 4, qp->number, segment->seq);
-    return close_data(ep, pds, store_ses(pds + UET_PDS_RUDI, segment, qp->remote), segment, stored);
+    uint8_t *at = store_ses(pds + UET_PDS_RUDI, next, segment, qp->remote);
+    return close_data(ep, pds, at, segment, stored);
 }
 
 static uint32_t data_uud(struct ep *ep, const struct qp *qp, const struct uet_segment *segment,
                          uint32_t *stored)
 {
     uint8_t *pds = uet_begin(ep, qp, qp->common->data, segment->entropy);
-    uet_store_prologue(pds, UET_UUD_REQ, UET_NEXT_STD, 0);
+    unsigned next = uet_next(ep, segment->message);
+    uet_store_prologue(pds, UET_UUD_REQ, next, 0);
     be16_store(pds + 2, 0);
-    return close_data(ep, pds, store_ses(pds + UET_PDS_UUD, segment, qp->remote), segment, stored);
+    uint8_t *at = store_ses(pds + UET_PDS_UUD, next, segment, qp->remote);
+    return close_data(ep, pds, at, segment, stored);
 }
 
 uint64_t uet_map_from(const struct uet *uet, uint64_t from)
@@ -236,29 +246,47 @@ static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
 
 /* --- and back ---------------------------------------------------------------------------------- */
 
-static void read_content(struct uet_packet *packet, uint32_t headers)
+/* Of a message in one packet. */
+static void read_short(struct uet_packet *packet, const uint8_t *ses, unsigned next)
 {
-    const uint8_t *pds = packet->pds, *ses = pds + headers - UET_SES;
-    if (packet->bytes < headers || packet->there < headers ||
-        (be16_load(pds) >> 7 & 0xF) != UET_NEXT_STD || (ses[0] & 0x3F) != UET_SES_WRITE)
+    uint64_t place = ses[1] & UET_SES_HD ? 0 : be64_load(ses + 12);
+    bool is_whole = (ses[1] & (UET_SES_SOM | UET_SES_EOM)) == (UET_SES_SOM | UET_SES_EOM);
+    packet->key = next == UET_NEXT_SMALL ? place >> 32 : be64_load(ses + 24);
+    packet->offset = next == UET_NEXT_SMALL ? place & UINT32_MAX : place;
+    packet->whole = be16_load(ses + 2) & UET_LENGTH_MASK;
+    packet->has_content = is_whole && packet->whole == packet->size;
+}
+
+static void read_content(struct uet_packet *packet, uint32_t before)
+{
+    const uint8_t *pds = packet->pds, *ses = pds + before;
+    unsigned next = be16_load(pds) >> 7 & 0xF;
+    uint32_t length = uet_ses_bytes(next), headers = before + length;
+    if (!length || packet->bytes < headers || packet->there < headers ||
+        (ses[0] & 0x3F) != UET_SES_WRITE)
         return;
-    bool starts = ses[1] & UET_SES_SOM;
-    packet->key = be64_load(ses + 24);
     packet->size = packet->bytes - headers;
     packet->data = pds + headers;
+    if (next != UET_NEXT_STD) {
+        read_short(packet, ses, next);
+        return;
+    }
+    bool starts = ses[1] & UET_SES_SOM;
+    packet->key = be64_load(ses + 24);
+    packet->whole = be32_load(ses + 40);
     packet->offset = starts ? 0 : be32_load(ses + 36);
     packet->has_content = starts || be32_load(ses + 32) == packet->size;
 }
 
 static void read_data(struct uet_packet *packet)
 {
-    uint32_t headers = UET_PDS + (packet->spends ? UET_PDS_CREDIT : 0) + UET_SES;
-    if (packet->there < headers - UET_SES)
+    uint32_t before = UET_PDS + (packet->spends ? UET_PDS_CREDIT : 0);
+    if (packet->there < before)
         return;
     packet->kind = UET_IS_DATA;
     if (packet->spends)
         packet->credit = be24_load(packet->pds + UET_PDS + 1);
-    read_content(packet, headers);
+    read_content(packet, before);
 }
 
 /* Of a packet with no PDC, as far as its job is there. */
@@ -269,7 +297,7 @@ static void read_connectionless(struct uet_packet *packet, uint32_t pds_bytes)
         return;
     packet->kind = UET_IS_DATA;
     packet->to = be24_load(packet->pds + pds_bytes + 5);
-    read_content(packet, pds_bytes + UET_SES);
+    read_content(packet, pds_bytes);
 }
 
 static void read_ack(struct uet_packet *packet, unsigned flags)

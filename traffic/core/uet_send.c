@@ -124,8 +124,9 @@ static bool can_send(const struct ep *ep, struct qp *qp)
     if (!out->cc || !out->cc->ops->may_send)
         return true;
     uint32_t offset, bytes;
-    message_at(ep, qp, again ? next_lost(qp) : out->next, &offset, &bytes);
-    return out->cc->ops->may_send(out->cc, uet_frame_size(ep, bytes), uet->in_flight);
+    const struct ep_message *message =
+        message_at(ep, qp, again ? next_lost(qp) : out->next, &offset, &bytes);
+    return out->cc->ops->may_send(out->cc, uet_size_of(ep, message, bytes), uet->in_flight);
 }
 
 /* Time is out when nothing is heard for so long from now on. */

@@ -1,7 +1,7 @@
 /* Ultra Ethernet Transport as bytes, over UDP: the headers of packet delivery (PDS) and of an RDMA
- * write (SES, standard form). Nothing here has state.
+ * write (SES). Nothing here has state.
  *
- *   0         14     34    42                  54 or 58         98 or 102
+ *   0         14     34    42                  54 or 58         74 to 102
  *   | Ethernet | IPv4 | UDP | PDS request (CC)  | SES            | payload | CRC |
  *   | Ethernet | IPv4 | UDP | PDS ACK_CC, NACK, control or RUDI response | CRC |
  *
@@ -20,9 +20,13 @@
  *              resource index (16), buffer offset (64), initiator (32), memory key (64), then header
  *              data (64) in a message's first packet, else payload length (32) and message offset
  *              (32); request length (32)
+ *   medium     of a message in one packet, up to the memory key; where the standard form has the
+ *              message id stands the request length (14)
+ *   small      the same up to the buffer offset, which alone says where the message belongs
  *
  * After UE specification 1.0.1, as Wireshark's packet-uet.c reads it. The entropy is UDP's source
- * port, and an answer has that of the packet it answers. A message's id is its memory key; both PDCs
+ * port, and an answer has that of the packet it answers. A message's id is its memory key, or, where
+ * there is none, its buffer begins at 2^32 times that; both PDCs
  * are known before the first packet, so there is no SYN. Credits and their targets are counted in
  * units of 256 bytes; a grant says how much is granted in all. The last four bytes are a CRC-32 over
  * what an ICRC covers.
@@ -43,6 +47,9 @@ enum {
     UET_PDS_RUDI = 8,
     UET_PDS_UUD = 4,
     UET_SES = 44,
+    UET_SES_MEDIUM = 32,
+    UET_SES_SMALL = 20,
+    UET_LENGTH_MASK = 0x3FFF, /* of a request's length in these two */
     UET_ACK_CC = 32,
     UET_NACK = 16,
     UET_CONTROL = 16,
@@ -64,12 +71,13 @@ enum uet_type {
     UET_ROD_CC_REQ = 14,
 };
 
-enum { UET_NEXT_NONE = 0, UET_NEXT_STD = 3 };
+enum { UET_NEXT_NONE = 0, UET_NEXT_SMALL = 1, UET_NEXT_MEDIUM = 2, UET_NEXT_STD = 3 };
 enum { UET_CTRL_PROBE = 6, UET_CTRL_CREDIT = 7, UET_CTRL_CREDIT_REQ = 8 };
 enum { UET_MARKED = 0x20, UET_RETX = 0x10, UET_ACK_REQUEST = 0x08, UET_PROBE_ANSWER = 0x08 };
 enum { UET_NACK_TRIMMED = 1, UET_NACK_TRIMMED_LAST_HOP = 2, UET_NACK_ROD_OOO = 13 };
 enum { UET_NACK_OF_RUDI = 0x08 };
-enum { UET_SES_WRITE = 1, UET_SES_SOM = 0x01, UET_SES_EOM = 0x02, UET_SES_REL = 0x08 };
+enum { UET_SES_WRITE = 1, UET_SES_SOM = 0x01, UET_SES_EOM = 0x02, UET_SES_HD = 0x04,
+       UET_SES_REL = 0x08 };
 enum { UET_CC_NSCC = 0, UET_CC_CREDIT = 1 };
 
 static inline void uet_store_prologue(uint8_t *p, unsigned type, unsigned next, unsigned flags)

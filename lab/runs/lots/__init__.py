@@ -40,7 +40,6 @@ _FORMAT = "another way to write transfers that flows, collectives and goal have 
 _KEPT = "what is kept of a run does nothing to it"
 _ENDS = "a run's own"
 _BROUGHT = "of somebody's own algorithm, which is compiled: tests/lab/test_pcm.py"
-_WORLDS = "tests/traffic/endpoint/test_delivery.py draws worlds of each mode"
 LEFT_OUT = {
     "name": _ENDS,
     "about": _ENDS,
@@ -57,10 +56,6 @@ LEFT_OUT = {
     "energy.switch": _KEPT,
     "energy.adapter_w": _KEPT,
     "transport.cc=pcm": _BROUGHT,
-    "transport.delivery": _WORLDS,
-    "transport.delivery=rod": _WORLDS,
-    "transport.delivery=rudi": _WORLDS,
-    "transport.delivery=uud": _WORLDS,
     "transport.pcm": _BROUGHT,
     "transport.pcm.file": _BROUGHT,
     "transport.pcm.ask_every": _BROUGHT,
@@ -159,6 +154,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     signals = settings.signals(lot, chosen)
     content |= _scaled_up(content, loses=loses or eventful)
     content |= secured(seed, content, often=0.3)
+    content |= _delivered(content, has_ports=chosen.has_ports)
     for section, more in signals.items() if content["transport"].get("kind") != "sue" else ():
         content[section] = {**content.get(section, {}), **more}
     if _uses_control(content["transport"]):
@@ -213,6 +209,17 @@ def secured(seed: int, content: Section, *, often: float) -> Section:
     security = {"enabled": True, **lot.maybe(0.8, **keys)}
     roomy = {"trim": trim | {"size": max(_ROOMY, trim.get("size", 0))}} if trim else {}
     return {"transport": transport | {"security": security}, **roomy}
+def _delivered(content: Section, *, has_ports: bool) -> Section:
+    """The same by another of UET's modes now and then; by a chance of its own, too."""
+    lot = Lot(-23 - content["seed"])
+    transport = content["transport"]
+    if transport.get("kind") != "uet" or lot.chance(0.4):
+        return {}
+    scatters = Policy(content["lb"]["policy"]).moves is Moves.PACKETS
+    own = {
+        "transport": settings.delivery(lot, transport, is_ordered=not (has_ports or scatters)),
+    }
+    return own if _is_valid(content | own) else {}
 
 
 def _is_valid(content: Section) -> bool:

@@ -9,7 +9,8 @@ from lab.runs.lots.lot import Lot, Section
 from params.classes import DSCP_PRIORITIES
 from params.load_balancing import Moves, Policy
 from topologies import Fabric, NodeKind
-from traffic.congestion import CONTROLS, Control, Kind, Parameter
+from traffic.congestion import CONTROLS, NONE, Control, Kind, Parameter
+from traffic.endpoint import Delivery, Entropy, Headers
 
 CLASSES = range(7)
 _ROOM = 4296  # bytes that a frame may need besides its payload: the largest cell, and headers
@@ -252,6 +253,19 @@ def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
         some = {host.name: gbps for host in lot.some(chosen.fabric.hosts, 1)}
         found |= {"receive_gbps": gbps if lot.chance(0.3) else some}
         found |= {"receive_buffer": lot.wide(1, 300_000)}
+    return found
+
+
+def delivery(lot: Lot, transport: Section, *, is_ordered: bool) -> Section:
+    """UET by one of its modes and semantic headers; in order only where that may be."""
+    mode = lot.one([each for each in Delivery if is_ordered or each is not Delivery.ROD])
+    found = transport | {"delivery": mode.value} | lot.maybe(0.5, headers=lot.one([*Headers]).value)
+    has_pdc, control = mode in (Delivery.RUD, Delivery.ROD), CONTROLS[transport["cc"]]
+    if mode is Delivery.ROD or (not has_pdc and found.get("entropy") == Entropy.MRC):
+        found.pop("entropy", None)
+    if mode is Delivery.UUD or (not has_pdc and control.hears_credit):
+        found.pop(control.name, None)
+        found["cc"] = NONE
     return found
 
 
