@@ -172,6 +172,8 @@ _ADAPTERS_STEER = (
     *("link.ip=6", "segments={enabled: true, hosts: true}", "transport.kind=mrc"),
     "faults=[{at_ns: 100us, action: drain, link: leaf1-spine1}]",
 )
+_RUDI = ("transport={kind: uet, delivery: rudi}",)
+_UUD = ("transport={kind: uet, delivery: uud}",)
 _SCALE_UP_CLOS = (
     "topology={kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4}",
     *("traffic.tokens=16", "link.llr=go-back-n", "loss={rate: 0.002, links: [leaf1-spine1]}"),
@@ -250,6 +252,9 @@ CASES = (
     Trial("micro-segments", "usid-steering", ("link.ip=6",)),
     Trial("all-reduce by MRC", "allreduce-ring", _BY_MRC),
     Trial("encrypted", "encrypted"),
+    Trial("delivery, ROD", "delivery-modes"),
+    Trial("delivery, RUDI", "delivery-modes", _RUDI),
+    Trial("delivery, UUD", "delivery-modes", (*_UUD, "loss.rate=0")),
     Trial("scale-up", "scale-up", ("traffic.tokens=16",)),
     Trial("scale-up, two leaves, retry", "scale-up", _SCALE_UP_CLOS),
 )

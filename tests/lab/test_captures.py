@@ -17,7 +17,7 @@ from lab.machine.paths import CONGA_DISSECTOR
 from tests.lab.simulated import simulate
 from traffic.layers import BTH, METH, NETH, PETH, RETH, SETH, Conga, Csig, CsigWide
 from traffic.sue_layers import SuePdu, SueRh, Sunh
-from traffic.uet_layers import UetPds, UetSes
+from traffic.uet_layers import UetPds, UetSes, UetSesShort
 
 
 def dissected(capture: str, dissector: Path, fields: Iterable[str]) -> list[list[str]]:
@@ -194,29 +194,40 @@ def test_tshark_and_scapy_read_the_same_of_uet(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-@pytest.mark.parametrize(("mode", "kinds"), [("rod", {3, 8, 11}), ("rudi", {4, 5}), ("uud", {6})])
+@pytest.mark.parametrize(
+    ("mode", "headers", "kinds"),
+    [
+        *(("rod", "standard", {3, 8, 11}), ("rudi", "standard", {4, 5}), ("uud", "standard", {6})),
+        *(("rud", "medium", {2, 8}), ("rudi", "small", {4, 5}), ("uud", "medium", {6})),
+    ],
+)
 def test_tshark_and_scapy_read_the_same_of_each_delivery(
-    tmp_path: Path, mode: str, kinds: set[int]
+    tmp_path: Path, mode: str, headers: str, kinds: set[int]
 ) -> None:
     simulate(
         "incast",
-        *("transport.kind=uet", f"transport.delivery={mode}", "traffic.bytes=40KB"),
+        f"transport={{kind: uet, delivery: {mode}, headers: {headers}}}",
+        f"traffic.bytes={'40KB' if headers == 'standard' else '2KB'}",
         "measures.pcap=[h2-leaf1]",
         out=tmp_path,
     )
-    own = "pds.type", "pds.psn", "pds.rudi_pkt_id", "ses.std.job_id", "ses.std.request_length"
+    form = "std" if headers == "standard" else "short"
+    own = "pds.type", "pds.psn", "pds.rudi_pkt_id", "ses.std.job_id", f"ses.{form}.request_length"
+    places = "ses.short.buffer_offset", "ses.std.mem_key_match_bits"
     seen = set[int]()
     for name in ("h2-leaf1.pcap", "leaf1-h2.pcap"):
         capture = str(tmp_path / "pcaps" / name)
-        fields = [f"uet.{field}" for field in own]
+        fields = [f"uet.{field}" for field in (*own, *places)]
         rows = dissected(capture, CONGA_DISSECTOR.with_name("uet.lua"), fields)
         frames = rdpcap(capture)
         for row, frame in zip(rows, frames, strict=True):
-            pds, session = frame[UetPds], (None, None)
-            if UetSes in frame:
-                session = frame[UetSes].job_id, frame[UetSes].request_length
-            wanted = [pds.type, pds.psn, pds.packet_id, *session]
+            pds, ses = frame[UetPds], frame.getlayer(UetSes) or frame.getlayer(UetSesShort)
+            said = ("job_id", "request_length", "memory_key")
+            job, length, key = (getattr(ses, field) if ses else None for field in said)
+            place = ses.buffer_offset if UetSesShort in frame else None
+            wanted = [pds.type, pds.psn, pds.packet_id, job, length, place, key]
             assert [int(word, 0) if word else None for word in row] == wanted
+            assert (key is None) == (ses is None or headers == "small")
             seen.add(pds.type)
     assert seen == kinds
 

@@ -129,8 +129,8 @@ def test_a_pause_that_comes_while_cells_are_read_is_no_time_before_it(
 class Frames:
     """What stands for a fabric in which frames are lost: at a switch's port, and at a host's."""
 
-    def __init__(self, folder: Path) -> None:
-        self.experiment = Experiment.of(catalogue.load("incast", CHANGES))
+    def __init__(self, folder: Path, *changes: str) -> None:
+        self.experiment = Experiment.of(catalogue.load("incast", (*CHANGES, *changes)))
         self.fabric = self.experiment.fabric
         self.watch = Watch(self.fabric, folder / "record.jsonl")
         self.switches = self  # as an emulation has them
@@ -181,15 +181,32 @@ def test_where_nothing_moves_it_is_told_once_what_may_be_waited_for(
     for at_s, came in ((1, 0), (11, 0), (12, 5), (12, 5), (22, 5)):
         gist = at_s * 1_000_000_000, SimpleNamespace(into_hosts=came)
         monkeypatch.setattr(frames.watch, "gist", lambda gist=gist: gist)
-        course._tell_of_quiet()
+        course._silence()
         assert frames.said == []
     for at_s in (23, 24):
         gist = at_s * 1_000_000_000, SimpleNamespace(into_hosts=5)
         monkeypatch.setattr(frames.watch, "gist", lambda gist=gist: gist)
-        course._tell_of_quiet()
+        course._silence()
     (said,) = frames.said
     assert "for 11 s: hosts compute, or wait" in said
     assert "time-out, 4.19 ms of the fabric's time and 4.19 s here" in said
+
+
+def test_where_datagrams_alone_were_sent_silence_is_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two seconds of it; and what hosts may compute meanwhile, and what is to happen yet."""
+    monkeypatch.setattr("lab.engines.mininet.endpoints._DOUBT_S", 0)
+    frames = Frames(tmp_path, "transport={kind: uet, delivery: uud}")
+    course = frames.course(hurries=False)
+    course._slowness = 1
+    ends = []
+    for at_s, came in ((1, 0), (2, 5), (3, 5), (5, 5)):
+        gist = at_s * 1_000_000_000, SimpleNamespace(into_hosts=came)
+        monkeypatch.setattr(frames.watch, "gist", lambda gist=gist: gist)
+        ends.append(course._silence())
+    assert ends[:3] == [None, None, None] and "will never come" in (ends[3] or "")
+    assert frames.said == []
 
 
 @pytest.mark.slow

@@ -317,6 +317,12 @@ def check_in_network_allreduce(result: Result) -> None:
     assert result.inc.wrong_results == result.inc.without_result == 0
 
 
+def check_delivery_modes(result: Result) -> None:
+    """Whatever was lost had everything behind it sent again; by how much is for test_delivery."""
+    assert result.roce.retransmitted_packets > result.drops.total > 0
+    assert result.roce.data_packets == 7813 + result.roce.retransmitted_packets
+
+
 def check_scale_up(result: Result) -> None:
     lossless(result)
     assert result.roce.retransmitted_packets == result.roce.out_of_order_packets == 0
@@ -351,6 +357,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "path-trace": check_path_trace,
     "in-network-allreduce": check_in_network_allreduce,
     "joules": check_joules,
+    "delivery-modes": check_delivery_modes,
     "scale-up": check_scale_up,
     "encrypted": check_encrypted,
     "own-algorithm": check_own_algorithm,

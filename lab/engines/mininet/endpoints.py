@@ -52,6 +52,7 @@ from params.quantity import duration
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import (
+    Delivery,
     EndpointError,
     EndpointProcess,
     EndpointReport,
@@ -71,6 +72,7 @@ _UNDER_WAY = 3  # frames in a link that neighbours say to each other at once, at
 _SHOW_S = 0.25
 _DOUBT_S = 0.5  # between two looks at whether frames were lost
 _QUIET_S = 10.0  # in which nothing came to a host: then it is told
+_SILENT_S = 2.0  # the same, where datagrams alone were sent: then it is over
 
 
 def run(
@@ -293,7 +295,8 @@ class _Course:
                     return INTERRUPTION
                 now_ns = self.now_ns
                 self._show(now_ns)
-                self._tell_of_quiet()
+                if silence := self._silence():
+                    return silence
                 self._let_happen(now_ns)
                 if late := self._limit_reached(now_ns):
                     return late
@@ -398,19 +401,30 @@ class _Course:
                 self._stage.tell(f"{duration(now_ns)}  {snapshot.text(before, took_ns)}")
                 self._seen = seen
 
-    def _tell_of_quiet(self) -> None:
-        """Say once what may be waited for, if nothing comes to any host."""
+    def _silence(self) -> str | None:
+        """Why it is over, if nothing comes to any host and nothing will; else say once, after long,
+        what may be waited for."""
         if time.monotonic() < self._look_at:
-            return
+            return None
         self._look_at = time.monotonic() + _DOUBT_S
         if (seen := self._emulation.switches.watch.gist()) is None:
-            return
+            return None
         (at_ns, snapshot), (since_ns, before) = seen, self._moved
+        quiet_ns = at_ns - since_ns
         if snapshot.into_hosts != before:
             self._moved = at_ns, snapshot.into_hosts
-        elif at_ns - since_ns > _QUIET_S * self._slowness * 1e9:
+        elif self._experiment.scenario.transport.delivery is Delivery.UUD:
+            if quiet_ns > self._longest_ns() and not self.to_happen:
+                return "what was lost will never come: datagrams (uud) are sent once"
+        elif quiet_ns > _QUIET_S * self._slowness * 1e9:
             self._look_at = math.inf
-            self._warn(f"[yellow]{self._quiet(at_ns - since_ns)}[/] It goes on; Ctrl-C ends it.")
+            self._warn(f"[yellow]{self._quiet(quiet_ns)}[/] It goes on; Ctrl-C ends it.")
+        return None
+
+    def _longest_ns(self) -> float:
+        """How long hosts may be silent here and yet go on: as long as the longest they compute."""
+        computes_ns = max(self._experiment.schedule.delay_ns, default=0) * self._dilation
+        return computes_ns + _SILENT_S * self._slowness * 1e9
 
     def _quiet(self, quiet_ns: int) -> str:
         rto_ns = self._experiment.scenario.transport.longest_rto_ns

@@ -26,10 +26,11 @@ from tests.traffic.endpoint.star import (
     unfinished,
 )
 from tests.traffic.endpoint.test_uet import config, uet_frame, uet_pair
-from traffic.endpoint import Delivery, EndpointConfig, EndpointPlan, Entropy
+from traffic.endpoint import Delivery, EndpointConfig, EndpointPlan, Entropy, Headers
 
 RELIABLE = [Delivery.ROD, Delivery.RUDI]
 HEADERS = {Delivery.RUD: 12, Delivery.ROD: 12, Delivery.RUDI: 8, Delivery.UUD: 4}
+FORMS = {Headers.STANDARD: (3, 44), Headers.MEDIUM: (2, 32), Headers.SMALL: (1, 20)}
 TYPES = {Delivery.RUD: 2, Delivery.ROD: 3, Delivery.RUDI: 4, Delivery.UUD: 6}
 
 
@@ -47,6 +48,7 @@ def test_a_random_world_comes_right(strict_star: Path, seed: int, delivery: Deli
     rng = random.Random(seed)
     own = mode(
         delivery,
+        headers=[*Headers][seed % 3],
         mtu=rng.choice((256, 1024, 4096)),
         window=rng.choice((1, 7, 64, 512)),
         entropies=rng.choice((1, 64)),
@@ -58,7 +60,8 @@ def test_a_random_world_comes_right(strict_star: Path, seed: int, delivery: Deli
     )
     cc = rng.choice(("none", "nscc", "swift"))
     pair = ends(A, B, 100, ip=own.ip, **uet_pair(cc=cc))
-    sizes = [[rng.randrange(60_000) for _ in range(rng.choice((1, 20)))] for _ in range(2)]
+    most = rng.choice((400, 60_000))
+    sizes = [[rng.randrange(most) for _ in range(rng.choice((1, 20)))] for _ in range(2)]
     transfers = [
         (
             *sends(pair[side], sizes[side], 1000 * side),
@@ -166,6 +169,56 @@ def test_headers_are_the_specifications(star: Path, delivery: Delivery) -> None:
         assert {frame[2:4] for frame in frames} == {b"\0\0"}
         (job,) = {int.from_bytes(frame[pds + 5 : pds + 8], "big") for frame in frames}
         assert job == int(one_way(own, [1], **uet_pair())[B].queue_pairs[0].number)
+
+
+@pytest.mark.parametrize("headers", list(Headers))
+@pytest.mark.parametrize("delivery", list(Delivery))
+def test_a_message_of_a_packet_may_have_shorter_ones(
+    star: Path, delivery: Delivery, headers: Headers
+) -> None:
+    """Of 32 or 20 bytes in place of 44, and of no other message."""
+    own = mode(delivery, mtu=256, headers=headers, entropy=Entropy.SINGLE)
+    outcome = run(star, one_way(own, [200, 700, 256, 0], **uet_pair()), extra=[f"capture {A}"])
+    assert not unfinished(outcome.hosts[B])
+    pds, (form, size) = HEADERS[delivery], FORMS[headers]
+    said = sorted(
+        (len(frame) - pds - 4, (frame[0] & 7) << 1 | frame[1] >> 7, frame[pds + 1] & 3)
+        for frame in (frame[42:] for frame in outcome.captured)
+        if frame[0] >> 3 == TYPES[delivery]
+    )
+    whole = [(size + n, form, 3) for n in (0, 200, 256)]
+    parts = [(44 + 256, 3, 1), (44 + 256, 3, 0), (44 + 188, 3, 2)]
+    assert said == sorted([*whole, *parts])
+
+
+@pytest.mark.parametrize("headers", [Headers.MEDIUM, Headers.SMALL])
+def test_short_headers_that_are_wrong_are_refused_and_counted(
+    strict_star: Path, headers: Headers
+) -> None:
+    """A packet of another length than it says, of one of several, of nobody's memory, cut short, or
+    of a form that there is not; as it was it is taken, and ends the run before A's own comes."""
+    plans = one_way(mode(Delivery.UUD, mtu=256, headers=headers), [40], **uet_pair())
+    sent = run(strict_star, plans, extra=[f"capture {A}"]).captured[0][42:-4]
+    key = 4 + (24 if headers is Headers.MEDIUM else 12)  # or the place, which begins with it
+
+    def with_bits(at: int, bits: int) -> bytes:
+        return sent[:at] + bytes([sent[at] ^ bits]) + sent[at + 1 :]
+
+    bad = [
+        *(sent[:-1], sent[:20], sent[:3], sent + bytes(1), with_bits(7, 1), with_bits(6, 4)),
+        *(with_bits(5, 1), with_bits(5, 2), with_bits(4, 2), with_bits(key, 0x80)),
+        *(with_bits(0, 4), with_bits(9, 0x20), with_bits(0, 0x40)),
+    ]
+    assert len({sent, *bad}) == 1 + len(bad)
+    words = [
+        f"inject {B} at={5 * at} {uet_frame(body, src=A, dst=B, dscp=26).hex()}"
+        for at, body in enumerate([*bad, sent])
+    ]
+    outcome = run(strict_star, plans, extra=words)
+    counters = outcome.counters(B)
+    told = ("rx_refused", "rx_malformed", "rx_no_queue_pair")
+    assert sum(counters[name] for name in told) == len(bad) and all(counters[n] for n in told)
+    assert counters["rx_data_bytes"] == 40 and not outcome.hosts[B].qp_errors
 
 
 def test_what_comes_early_is_refused_and_says_what_is_expected(star: Path) -> None:
