@@ -48,7 +48,7 @@ from traffic.layers import (
 )
 from traffic.sue import COMMAND_BYTES
 from traffic.sue_layers import SueCommand, SuePdu, SueRh, Sunh, r_crc
-from traffic.uet_layers import UetPds, UetSes
+from traffic.uet_layers import UetPds, UetSes, UetSesShort
 
 _PAUSE_ADDRESS = "01:80:c2:00:00:01"
 _ACK, _CNP = 0x11, 0x81
@@ -161,6 +161,20 @@ def _uet_write() -> Packet:
     return _uet(DSCP_ROCE, pds / ses / Raw(_DATA))
 
 
+def _uet_short() -> Packet:
+    ses = UetSesShort(som=1, eom=1, buffer_offset=0x2A << 32, request_length=len(_DATA))
+    said = {"next": 1, "flags": 0x08, "clear_psn_offset": -1, "psn": 0x1000007}
+    return _uet(DSCP_ROCE, UetPds(**said, spdcid=0x100, dpdcid=0x101) / ses / Raw(_DATA))
+
+
+def _uet_lone(**fields: int) -> Packet:
+    """Of no connection: its job is the target's number."""
+    ses = UetSes(
+        som=1, eom=1, message_id=0x2A, job_id=0x101, memory_key=0x2A, request_length=len(_DATA)
+    )
+    return _uet(DSCP_ROCE, UetPds(next=3, **fields) / ses / Raw(_DATA))
+
+
 def _uet_answer(**fields: int) -> Packet:
     return _uet(DSCP_CONTROL, UetPds(spdcid=0x101, dpdcid=0x100, **fields))
 
@@ -203,6 +217,17 @@ KINDS = {
         ),
     ),
     "uet-write": Kind("UET: a write in one packet, which may take any way", _uet_write),
+    "uet-small-write": Kind("UET: the same, behind the smallest header", _uet_short),
+    "uet-rudi": Kind(
+        "UET: a write to a target that keeps nothing (RUDI)",
+        lambda: _uet_lone(type=4, packet_id=0x1000007),
+    ),
+    "uet-rudi-answer": Kind("UET: it has come", lambda: _uet_answer(type=5, packet_id=0x1000007)),
+    "uet-uud": Kind("UET: a datagram, which nobody answers (UUD)", lambda: _uet_lone(type=6)),
+    "uet-out-of-order": Kind(
+        "UET: this came before its turn (ROD): go back to what is expected",
+        lambda: _uet_answer(type=10, nack_code=13, nack_psn=0x1000009, max_recv_psn=0x1000008),
+    ),
     "uet-cut": Kind("UET: what a switch without room left of it", lambda: _cut(_uet_write())),
     "uet-ack": Kind(
         "UET: one packet has come, and what others have",

@@ -321,8 +321,9 @@ WORDS = (
         "UET",
         "Ultra Ethernet Transport, UEC",
         "A transport whose packets each take a way of their own (entropy), say where their bytes "
-        "belong, and are acknowledged and sent again one by one.",
-        "closlab explain transport.kind",
+        "belong, and are acknowledged and sent again one by one (RUD); other modes of delivery "
+        "keep an order (ROD), need no memory at the target (RUDI), or promise nothing (UUD).",
+        "closlab run delivery-modes --engine sim",
     ),
     Word(
         "uN, uA, uDT",
