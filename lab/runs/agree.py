@@ -252,7 +252,7 @@ CASES = (
     Trial("micro-segments", "usid-steering", ("link.ip=6",)),
     Trial("all-reduce by MRC", "allreduce-ring", _BY_MRC),
     Trial("encrypted", "encrypted"),
-    Trial("delivery, ROD", "delivery-modes"),
+    Trial("delivery, ROD", "delivery-modes", ("loss.rate=0.0005",)),
     Trial("delivery, RUDI", "delivery-modes", _RUDI),
     Trial("delivery, UUD", "delivery-modes", (*_UUD, "loss.rate=0")),
     Trial("scale-up", "scale-up", ("traffic.tokens=16",)),

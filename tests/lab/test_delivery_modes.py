@@ -35,10 +35,18 @@ def told(delivery: Delivery, *more: str) -> tuple[str, ...]:
 
 
 def emulated(out: Path, *changes: str) -> Result:
+    """On Mininet; once more and four times as slowly, if the machine could not keep up."""
     words = [word for change in changes for word in ("--set", change)]
-    done = closlab("run", "delivery-modes", "--engine", "mininet", "--out", str(out), *words)
-    assert (out / "result.json").exists(), done.stderr
-    return read_run(out).result
+    slowly: tuple[str, ...] = ()
+    for folder in (out / "first", out / "second"):
+        run = "run", "delivery-modes", "--engine", "mininet", "--out", str(folder)
+        done = closlab(*run, *words, *slowly)
+        assert (folder / "result.json").exists(), done.stderr
+        result = read_run(folder).result
+        if result.fidelity.ok:
+            return result
+        slowly = "--dilation", str(round(4 * result.dilation))
+    pytest.skip(f"twice {result.fidelity.note}")
 
 
 def carried(result: Result, direction: str) -> int:
@@ -115,14 +123,14 @@ COUNT, SMALL = 300, 512
 MANY = f"traffic.flows=[{', '.join([f'{{src: h1, dst: h2, bytes: {SMALL}}}'] * COUNT)}]"
 
 
-def check_headers(result: Result, delivery: Delivery, headers: Headers) -> None:
+def check_headers(result: Result, delivery: Delivery, headers: Headers, rel: float = 0.02) -> None:
     """Messages of a packet take the bytes that their headers have, and the time of these."""
     assert result.flows.completed == COUNT == carried(result, "h1>leaf1")
     each = AROUND - 24 + PDS[delivery] + SES[headers] + SMALL
     assert next(use.bytes for use in result.links if use.name == "h1>leaf1") == COUNT * each
     takes_ns = (COUNT + LINKS - 1) * ns(SMALL, delivery, headers) + LINKS * DELAY_NS
     longest = result.flows.fct_ns
-    assert longest is not None and longest.max == pytest.approx(takes_ns, rel=0.02)
+    assert longest is not None and longest.max == pytest.approx(takes_ns, rel=rel)
 
 
 def with_headers(delivery: Delivery, headers: Headers) -> tuple[str, ...]:
@@ -149,8 +157,6 @@ def test_a_message_of_a_packet_has_short_headers(
 @pytest.mark.clock
 @pytest.mark.parametrize("headers", [*Headers])
 def test_it_has_on_mininet(tmp_path: Path, headers: Headers) -> None:
-    result = emulated(tmp_path, *with_headers(Delivery.RUD, headers))
-    assert result.flows.completed == COUNT
-    each = AROUND - 24 + 12 + SES[headers] + SMALL
-    sent = next(use for use in result.links if use.name == "h1>leaf1")
-    assert sent.bytes == sent.packets * each and sent.packets >= COUNT
+    """Of datagrams, beside which there is nothing on the link."""
+    result = emulated(tmp_path, *with_headers(Delivery.UUD, headers))
+    check_headers(result, Delivery.UUD, headers, rel=0.05)

@@ -209,6 +209,8 @@ def secured(seed: int, content: Section, *, often: float) -> Section:
     security = {"enabled": True, **lot.maybe(0.8, **keys)}
     roomy = {"trim": trim | {"size": max(_ROOMY, trim.get("size", 0))}} if trim else {}
     return {"transport": transport | {"security": security}, **roomy}
+
+
 def _delivered(content: Section, *, has_ports: bool) -> Section:
     """The same by another of UET's modes now and then; by a chance of its own, too."""
     lot = Lot(-23 - content["seed"])
