@@ -57,7 +57,7 @@ from lab.scenario.translate import acks_may_be_lost, security_bytes
 from params.link import Replay
 from topologies import Link, Node, NodeKind
 from traffic.collectives import NEVER, Mode
-from traffic.endpoint import counted_at
+from traffic.endpoint import Delivery, counted_at
 from traffic.measures import JobMeasure, Measures
 
 
@@ -522,7 +522,8 @@ def _inc(experiment: Experiment, outcome: Outcome) -> InNetwork:
 def _stalls(experiment: Experiment, outcome: Outcome) -> tuple[Stall, ...] | None:
     """Why messages did not arrive, if some did not."""
     resent = _total(outcome, "retransmitted_packets") / max(1, _total(outcome, "tx_data_packets"))
-    cut = _total(outcome, "rx_cut_packets")
+    is_final = experiment.scenario.transport.delivery is Delivery.UUD  # what was cut is lost
+    cut = _total(outcome, "rx_cut_packets") if is_final else 0
     lost = _drops(experiment, outcome).total + cut
     return (
         stalls(experiment, outcome, experiment.schedule.messages(), resent=resent, lost=lost)
