@@ -225,7 +225,7 @@ KINDS = {
     "uet-rudi-answer": Kind("UET: it has come", lambda: _uet_answer(type=5, packet_id=0x1000007)),
     "uet-uud": Kind("UET: a datagram, which nobody answers (UUD)", lambda: _uet_lone(type=6)),
     "uet-out-of-order": Kind(
-        "UET: this came before its turn (ROD): go back to what is expected",
+        "UET: this came before its turn (ROD): go back",
         lambda: _uet_answer(type=10, nack_code=13, nack_psn=0x1000009, max_recv_psn=0x1000008),
     ),
     "uet-cut": Kind("UET: what a switch without room left of it", lambda: _cut(_uet_write())),
