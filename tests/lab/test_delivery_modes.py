@@ -31,7 +31,7 @@ def ns(payload: int, delivery: Delivery, headers: Headers = Headers.STANDARD) ->
     return (AROUND + PDS[delivery] + SES[headers] + payload) * 8 / GBPS
 
 
-def told(delivery: Delivery, *more: str) -> tuple[str, ...]:
+def with_mode(delivery: Delivery, *more: str) -> tuple[str, ...]:
     return (f"transport={{kind: uet, delivery: {delivery}}}", *more)
 
 
@@ -90,7 +90,7 @@ def check_counts(delivery: Delivery, results: Sequence[Result]) -> None:
 def test_packets_go_as_often_as_models_have_it(tmp_path: Path, delivery: Delivery) -> None:
     """And in the simulator nothing goes again that was not lost."""
     runs = [
-        simulate_sparely("delivery-modes", *told(delivery, f"seed={n}"), out=tmp_path / str(n))
+        simulate_sparely("delivery-modes", *with_mode(delivery, f"seed={n}"), out=tmp_path / str(n))
         for n in range(1, 5 if delivery is Delivery.ROD else 3)
     ]
     check_counts(delivery, [run.result for run in runs])
@@ -116,7 +116,9 @@ def test_they_do_on_mininet(tmp_path: Path, delivery: Delivery) -> None:
     """What a loss costs ROD is a round trip, and a run tells of those late only if many are."""
     is_ordered = delivery is Delivery.ROD
     size = f"traffic.flows.0.bytes={'16MB' if is_ordered else '8MB'}"
-    result = emulated(tmp_path, *told(delivery, size), dilation=_LEISURELY if is_ordered else None)
+    result = emulated(
+        tmp_path, *with_mode(delivery, size), dilation=_LEISURELY if is_ordered else None
+    )
     check_counts(delivery, [result])
 
 
