@@ -83,7 +83,7 @@ def assemble(
     measures = Measures(
         experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
     )
-    jobs = [with_skipped(job, outcome.cuts) for job in measures.jobs]
+    jobs = [with_skipped(job, outcome) for job in measures.jobs]
     job = max(jobs, key=lambda job: job.jct_ns or 0, default=None)
     served = inference_result(experiment, outcome.timeline)
     result = Result(
@@ -274,7 +274,7 @@ def _flows(
 ) -> Flows:
     times, slowdowns, count, size = [], [], 0, 0
     schedule = experiment.schedule
-    weight = weights(schedule, outcome.cuts)
+    weight = weights(schedule, outcome)
     stand_for = None if weight is None else list[int]()
     for number in messages:
         stands_for = 1 if weight is None else weight[schedule.activity[number]]

@@ -369,6 +369,16 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Miniature:
+    """That a run was simulated with one step of each job in so many, of which all are told."""
+
+    times: int
+    simulated_ns: int
+    bound: float  # by which share of itself any moment may be wrong
+    steps: Mapping[str, Sequence[tuple[int, int]]]  # by job: when each of all begins and ends
+
+
+@dataclass(frozen=True, slots=True)
 class Skipping:
     """That what repeats was to be left out of a run."""
 
@@ -411,5 +421,6 @@ class Outcome:
     ended: str | None = None  # why a run is not whole
     stands: Sequence[Stand] = ()  # of messages that are not through
     cuts: tuple[Cut, ...] = ()  # what is left out there is in all but series, and in times
+    miniature: Miniature | None = None  # counts are the whole's, and it has no series
     skipping: Skipping | None = None  # none: it was to be exact
     looks: tuple[Look, ...] = ()  # of an engine that sees into switches, if there are any

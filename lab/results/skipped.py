@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lab.results.outcome import Cut, Outcome
+from lab.results.outcome import Cut, Miniature, Outcome
 from lab.results.part import Part
 from params.quantity import duration, percent, summed
 from traffic.collectives import Schedule
@@ -16,8 +16,8 @@ class Skipped(Part):
     """What was left out of a run because it repeats."""
 
     accuracy: str  # that was asked for
-    bound: float  # times differ from an exact run's by no more than this share of them
-    steps: dict[str, int]  # by job: how many are not simulated, but those before them again
+    bound: float  # moments differ from an exact run's by no more than this share of them
+    steps: dict[str, int]  # by job: how many are not simulated, but others told again
     time_ns: int  # of the run's duration, that was not simulated
     why: str | None = None  # nothing is left out
 
@@ -28,9 +28,9 @@ class Skipped(Part):
             return f"Nothing was left out, though {self.accuracy} would do: {self.why}."
         steps = " and ".join(f"{count:,} steps of {job}" for job, count in self.steps.items())
         return (
-            f"Not simulated, as they go like those before: {steps}, {duration(self.time_ns)} in "
-            f"all. Times might differ by {self.accuracy} for that, and do by "
-            f"{percent(self.bound)} at most."
+            f"Not simulated, as they go like others: {steps}, {duration(self.time_ns)} in all. "
+            f"When steps, jobs and the run end might differ by {self.accuracy} for that, and does "
+            f"by {percent(self.bound)} at most."
         )
 
 
@@ -38,6 +38,13 @@ def skipped(outcome: Outcome) -> Skipped | None:
     """What of a run was left out; nothing if it was to be exact."""
     if outcome.skipping is None:
         return None
+    if (small := outcome.miniature) is not None:
+        return Skipped(
+            accuracy=outcome.skipping.accuracy,
+            bound=small.bound,
+            steps={job: len(its) - len(its) // small.times for job, its in small.steps.items()},
+            time_ns=outcome.end_ns - small.simulated_ns,
+        )
     steps: dict[str, int] = {}
     for cut in outcome.cuts:
         for job, repeated in cut.steps.items():
@@ -51,8 +58,11 @@ def skipped(outcome: Outcome) -> Skipped | None:
     )
 
 
-def weights(schedule: Schedule, cuts: Sequence[Cut]) -> list[int] | None:
+def weights(schedule: Schedule, outcome: Outcome) -> list[int] | None:
     """By activity: for how many of its kind it stands; none if that is one, of all."""
+    cuts = outcome.cuts
+    if outcome.miniature is not None:
+        return [outcome.miniature.times] * len(schedule.activities)
     if not cuts:
         return None
     return [
@@ -61,13 +71,26 @@ def weights(schedule: Schedule, cuts: Sequence[Cut]) -> list[int] | None:
     ]
 
 
-def with_skipped(job: JobMeasure, cuts: Sequence[Cut]) -> JobMeasure:
+def with_skipped(job: JobMeasure, outcome: Outcome) -> JobMeasure:
     """A job with the steps that were left out."""
-    if not cuts:
+    if outcome.miniature is not None:
+        return _enlarged(job, outcome.miniature)
+    if not outcome.cuts:
         return job
-    steps = tuple(_steps(job, cuts))
+    steps = tuple(_steps(job, outcome.cuts))
     busy = summed(step.compute_ns for step in steps) / job.jct_ns if job.jct_ns else None
     return replace(job, steps=steps, gpu_utilisation=busy)
+
+
+def _enlarged(job: JobMeasure, small: Miniature) -> JobMeasure:
+    """A job of which one step in so many was simulated."""
+    steps = tuple(
+        replace(job.steps[number // small.times], step=number, start_ns=begin_ns, end_ns=end_ns)
+        for number, (begin_ns, end_ns) in enumerate(small.steps[job.job])
+    )
+    jct_ns = max(end_ns for _, end_ns in small.steps[job.job]) - job.start_ns
+    busy = summed(step.compute_ns for step in steps) / jct_ns
+    return replace(job, steps=steps, jct_ns=jct_ns, gpu_utilisation=busy)
 
 
 def _steps(job: JobMeasure, cuts: Sequence[Cut]) -> list[StepMeasure]:

@@ -13,6 +13,7 @@ for their steps are not skipped, nor is what goes by no steps.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from lab.engines.sim.skipping import NoRepetitionError
 from lab.errors import RunError
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Cut, Outcome, Skipping
+from lab.runs import miniature
 from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import events_of
@@ -42,6 +44,7 @@ _LONGEST_PERIOD = 4  # steps
 _PERIODS = 4  # that have to be alike; in the first some of the state is made for the first time
 _LOOKS_BEFORE = 2  # a cut: periods of which it is proved that the state is the same
 _FEWEST_TIMES = 4  # that are worth another look
+_FIRST_LOOKS = 24  # steps; what does not repeat in as many may still have settled
 _WHOLE_SHARE = 4  # a look takes no more than one step in so many
 
 
@@ -76,8 +79,19 @@ def simulated(
     cuts: list[Cut] = []
     if why is None:
         with stages("Looking for what repeats") as stage:
-            cuts, why = _found(scenario, options)
+            cuts, why = _found(scenario, options, _FIRST_LOOKS)
             stage.note = f"{_left_out(cuts):,} steps" if cuts else why or ""
+        if not cuts:
+            told = miniature.simulated(scenario, options, stages)
+            if not isinstance(told, str):
+                small, outcome = told
+                _keep_limit(scenario, outcome)
+                skipping = Skipping(options.accuracy, None)
+                return small, replace(outcome, scenario=scenario, skipping=skipping)
+            with stages("Looking on for what repeats") as stage:
+                cuts, _ = _found(scenario, options)
+                stage.note = f"{_left_out(cuts):,} steps" if cuts else told
+            why = f"{why}, and {told}"
     while True:
         experiment = Experiment.of(shortened(scenario, cuts))
         try:
@@ -87,13 +101,17 @@ def simulated(
             break
         except NoRepetitionError as said:
             cuts, why = cuts[: said.number], str(said)
-    if cuts and outcome.end_ns > scenario.limit_ns:
+    _keep_limit(scenario, outcome)
+    why = None if cuts else why
+    return experiment, replace(outcome, scenario=scenario, skipping=Skipping(options.accuracy, why))
+
+
+def _keep_limit(scenario: Scenario, outcome: Outcome) -> None:
+    if (outcome.cuts or outcome.miniature) and outcome.end_ns > scenario.limit_ns:
         raise RunError(
             f"the run ends at {outcome.end_ns:,} ns, which is behind its limit_ns",
             f"Say --set limit_ns={outcome.end_ns}, or --accuracy exact.",
         )
-    why = None if cuts else why
-    return experiment, replace(outcome, scenario=scenario, skipping=Skipping(options.accuracy, why))
 
 
 def shortened(scenario: Scenario, cuts: Sequence[Cut], most: int | None = None) -> Scenario:
@@ -180,8 +198,10 @@ class _Lock(NamedTuple):
     end_ns: int
 
 
-def _found(scenario: Scenario, options: RunOptions) -> tuple[list[Cut], str | None]:
-    """Where there may be cuts; why there are none."""
+def _found(
+    scenario: Scenario, options: RunOptions, longest_look: int = sys.maxsize
+) -> tuple[list[Cut], str | None]:
+    """Where there may be cuts; why there are none, if no look is longer than that."""
     cuts: list[Cut] = []
     why, most = "no steps were alike", _FIRST_LOOK
     while True:
@@ -190,7 +210,7 @@ def _found(scenario: Scenario, options: RunOptions) -> tuple[list[Cut], str | No
         assert jobs is not None
         totals = {job.name: job.steps for job in jobs}
         # A look at half of it would cost more than what it finds can spare.
-        if most * _WHOLE_SHARE > max(totals.values()):
+        if most * _WHOLE_SHARE > max(totals.values()) or (most > longest_look and not cuts):
             return cuts, why
         view = _View(whole, totals, shortened(whole, (), most), options)
         found = next(view.cuts(), None)

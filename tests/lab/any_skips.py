@@ -20,6 +20,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -72,10 +74,18 @@ class Verdict:
 
     @property
     def error(self) -> float:
-        """The largest difference of any time, as a share of it; of counts of messages as well."""
-        pairs = zip(_times(self.exact), _times(self.skipped), strict=False)
-        lacks = len([*_times(self.exact)]) != len([*_times(self.skipped)])
-        return 1.0 if lacks else max(abs(a - b) / max(a, b, 1) for a, b in pairs)
+        """The largest difference of any moment, as a share of it.
+
+        Where nothing may differ, of how long anything took as well, and of counts of messages.
+        """
+        said = self.skipped.skipped
+        ways = (_times,) if said is not None and said.bound else (_times, _lengths)
+        exact, told = (
+            [*chain(*(way(each) for way in ways))] for each in (self.exact, self.skipped)
+        )
+        if len(exact) != len(told):
+            return 1.0
+        return max(abs(a - b) / max(a, b, 1) for a, b in zip(exact, told, strict=True))
 
     @property
     def is_kept(self) -> bool:
@@ -88,9 +98,14 @@ class Verdict:
 def _times(result: Result) -> Iterator[float]:
     yield from (result.duration_ns, result.jct_ns or 0)
     for step in result.steps or ():
-        yield from (step.start_ns, step.end_ns or 0, step.comm_ns)
+        yield from (step.start_ns, step.end_ns or 0)
     for job in (result.jobs or {}).values():
         yield job.jct_ns or 0
+
+
+def _lengths(result: Result) -> Iterator[float]:
+    for step in result.steps or ():
+        yield step.comm_ns
     for flows in (result.flows, *(result.parts or {}).values()):
         yield from (flows.count, flows.completed)
         if flows.fct_ns:
@@ -139,7 +154,54 @@ def drawn(number: int) -> Scenario:
     )
 
 
-def training(number: int) -> Scenario:
+def unsettled(number: int) -> Scenario:
+    """A case by lot of many short steps, no two of which need be alike."""
+    chance = Random(number)
+    kinds = "noisy", "near", "ratio", "beside", "lanes", "burst"
+    kind = kinds[number % len(kinds)]
+    steps = chance.choice((240, 480, 720))
+    first = _job(chance, "first", _HOSTS if kind == "noisy" else _HOSTS // 2)
+    first |= {"steps": steps, "placement": chance.choice(("random", "spread", "packed"))}
+    second = {**first, "name": "second"}
+    match kind:
+        case "near":  # so that they creep through each other, or lock
+            second["compute_ns"] = first["compute_ns"] + chance.choice((1, 5, 25, 100, 400, 2000))
+        case "ratio":  # they meet in the same places, or nearly
+            second["compute_ns"] = first["compute_ns"] * 2 + chance.choice((0, 1, 50, 1000))
+        case "beside":  # one ends long before
+            second["compute_ns"] = first["compute_ns"] + chance.randrange(30_000)
+            second["steps"] = steps // chance.choice((2, 3, 4))
+        case "lanes":
+            second = {**_training(chance), "name": "second", "ranks": None, "steps": steps // 2}
+            second = {key: value for key, value in second.items() if value is not None}
+            first["placement"], jobs_hosts = "packed", _HOSTS // 2
+            second["parallelism"] = {"tensor": 2, "pipeline": 2, "data": jobs_hosts // 4}
+            second["batch"] = {"sequences": 2}
+            second["node"] = {"gpus": 2}
+        case "burst":  # rarely, much more is under way than ever else
+            second |= {"compute_ns": first["compute_ns"] * chance.randrange(20, 60)}
+            second["collective"] = {"op": "all-to-all", "bytes": chance.randrange(200_000, 600_000)}
+            second["steps"] = steps // chance.choice((4, 8))
+    return made(
+        {
+            "name": f"settles-{number}",
+            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4},
+            "lb": {"policy": chance.choice(("ecmp", "flowlet", "spray", "dlb"))},
+            "transport": {
+                "recovery": "selective",
+                "cc": chance.choice(("none", "none", "dcqcn", "dctcp")),
+            },
+            "buffer": {"bytes": chance.choice((700_000, 4_000_000))},
+            "ecn": {"enabled": chance.random() < 0.7, "kmin": 10_000, "kmax": 40_000},
+            "traffic": {"kind": "mix", "parts": [first] if kind == "noisy" else [first, second]},
+            "faults": _faults(chance) if chance.random() < 0.1 else [],
+            "measures": {"series": False},
+            "seed": chance.randrange(2**32),
+        }
+    )
+
+
+def training(number: int, steps: int = _TRAINING_STEPS) -> Scenario:
     """`training-gpt3` by a seed, a placement and a policy."""
     seed, turn = divmod(number, len(_POLICIES) * len(_ALL_PLACEMENTS))
     at_policy, at_placement = divmod(turn, len(_ALL_PLACEMENTS))
@@ -157,7 +219,7 @@ def training(number: int) -> Scenario:
     assert isinstance(traffic, MixSpec)
     placements = "rail-aligned", _ALL_PLACEMENTS[at_placement]
     parts = tuple(
-        part.model_copy(update={"steps": _TRAINING_STEPS, "placement": placement})
+        part.model_copy(update={"steps": steps, "placement": placement})
         for part, placement in zip(traffic.parts, placements, strict=True)
     )
     return scenario.model_copy(update={"traffic": traffic.model_copy(update={"parts": parts})})
@@ -244,15 +306,21 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--training", action="store_true", help="training-gpt3 in many ways")
+    parser.add_argument("--steps", type=int, default=_TRAINING_STEPS, help="of --training")
+    parser.add_argument("--unsettled", action="store_true", help="many steps, and hardly two alike")
+    parser.add_argument("--accuracy", choices=ABOUT, help="both in turn, if it is not said")
     asked = parser.parse_args()
-    case = training if asked.training else drawn
+    case = unsettled if asked.unsettled else drawn
+    if asked.training:
+        case = partial(training, steps=asked.steps)
     tally: Counter[str] = Counter()
     worst, exact_s, skipped_s = 0.0, 0.0, 0.0
     with TemporaryDirectory() as out:
         for number in range(asked.seed, asked.seed + asked.count):
-            verdict = judged(case(number), ABOUT[number % len(ABOUT)], Path(out))
+            verdict = judged(case(number), asked.accuracy or ABOUT[number % len(ABOUT)], Path(out))
             why = verdict.skipped.skipped.why if verdict.skipped.skipped else None
-            tally[why or "skipped"] += 1
+            is_near = bool(verdict.skipped.skipped and verdict.skipped.skipped.bound)
+            tally[why or ("told from fewer steps" if is_near else "skipped")] += 1
             tally["same"] += verdict.is_same
             tally["skipped, and the same"] += verdict.is_same and why is None
             worst = max(worst, verdict.error)

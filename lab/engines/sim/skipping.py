@@ -90,13 +90,13 @@ class Cuts:
         self._cuts = self._cuts[: len(self._looks) // _LOOKS]
         for number, cut in enumerate(self._cuts):
             early, late = (self._looks[number * _LOOKS + turn] for turn in (_LOOKS - 2, _LOOKS - 1))
-            grown = {
-                name: _grown(
+            counted = {
+                name: grown(
                     getattr(outcome, name), early.counted[name], late.counted[name], cut.times
                 )
                 for name in late.counted
             }
-            outcome = replace(outcome, **grown)
+            outcome = replace(outcome, **counted)
         if not self._cuts:
             return outcome
         return replace(
@@ -138,14 +138,14 @@ class Cuts:
         ]
 
 
-def _grown(value: Any, early: Any, late: Any, times: int) -> Any:
+def grown(value: Any, early: Any, late: Any, times: int) -> Any:
     """A count, or many, after so many more periods in which it grew as from early to late."""
     if isinstance(value, int):
         return value + times * ((late or 0) - (early or 0))
     if isinstance(value, Mapping):
         early, late = early or {}, late or {}
         return {
-            key: _grown(each, early.get(key), late.get(key), times) for key, each in value.items()
+            key: grown(each, early.get(key), late.get(key), times) for key, each in value.items()
         }
     if isinstance(value, tuple):
         return _grown_lines(value, early or (), late or (), times)
@@ -153,7 +153,7 @@ def _grown(value: Any, early: Any, late: Any, times: int) -> Any:
     return replace(
         value,
         **{
-            name: _grown(
+            name: grown(
                 getattr(value, name), getattr(early, name, None), getattr(late, name, None), times
             )
             for name in (field.name for field in fields(value))

@@ -1,0 +1,332 @@
+"""A run of many steps, told from one of few: each step that is simulated stands for as many others.
+
+Steps that never repeat to the nanosecond may still take the same time on average. Jobs are given
+one step in so many, all of them, so that they end one after the other as in the whole, and what
+goes on beside the last of them has its share. What of a job never waits for the rest of it, as the
+rails of a model whose tensors are split inside nodes, is a *strand* that goes at a pace of its own.
+Between two moments at which one ends each strand that is left has a pace, and whether that is known
+is judged by its steps (`lab/runs/settled.py`). From paces follows when every step of the whole
+begins: the first ones when they did, those after the first sixth at the pace of all that follow.
+
+Counts of packets, messages and bytes are those of the run, so many times; when things happen within
+a step is what it was in the one that is simulated. Nothing may come from outside meanwhile, and
+nothing be lost, for what is rare and dear no mean tells.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import gcd
+from typing import NamedTuple
+
+from lab.engines import RunOptions
+from lab.engines.sim import engine as sim
+from lab.engines.sim.skipping import grown
+from lab.progress import Stages
+from lab.results.outcome import INTERRUPTION, Miniature, Outcome
+from lab.runs.settled import FEWEST, Steps, settled
+from lab.scenario.experiment import Experiment
+from lab.scenario.model import Scenario
+from traffic.collectives import Schedule, Timeline
+from traffic.jobs import Job, MixSpec
+
+_FEWEST_STEPS = 48  # of the shortest job, in the first run of few
+_WHOLE_SHARE = 4  # a run of few takes no more than one step in so many
+_FIRST_SHARE = 6  # of the steps simulated: as many of the first stand for themselves alone
+_COUNTS = "switches", "endpoints", "books", "link_books"
+
+
+def hindrance(scenario: Scenario) -> str | None:
+    """Why a run cannot be told from one of few steps, if that is known beforehand."""
+    for holds, why in (
+        (any(fault.at_ns or fault.for_ns for fault in scenario.faults), "something is to happen"),
+        (not scenario.pfc.enabled, "packets may be lost"),
+        (scenario.measures.series, "a series is to be kept (measures.series)"),
+    ):
+        if holds:
+            return why
+    return None
+
+
+def simulated(
+    scenario: Scenario, options: RunOptions, stages: Stages
+) -> tuple[Experiment, Outcome] | str:
+    """A run of few steps and what the whole comes to by it; why it cannot be told."""
+    why = hindrance(scenario)
+    if why is not None:
+        return why
+    jobs = jobs_of(scenario)
+    why = "its jobs' steps have no divisor that would do"
+    for times in _scales([job.steps for job in jobs]):
+        experiment = Experiment.of(smaller(scenario, times))
+        with sim.bring_up(experiment, options, stages) as up:
+            outcome = up.measure()
+        if outcome.ended == INTERRUPTION:
+            raise KeyboardInterrupt
+        told = _told(experiment, outcome, times, float(options.accuracy.rstrip("%")) / 100)
+        if not isinstance(told, str):
+            return experiment, told
+        why = told
+    return why
+
+
+def jobs_of(scenario: Scenario) -> list[Job]:
+    """All traffic, which is jobs."""
+    traffic = scenario.traffic
+    parts = traffic.parts if isinstance(traffic, MixSpec) else (traffic,)
+    return [part for part in parts if isinstance(part, Job)]
+
+
+def smaller(scenario: Scenario, times: int) -> Scenario:
+    """The same with one step in so many."""
+    traffic = scenario.traffic
+    jobs = [job.model_copy(update={"steps": job.steps // times}) for job in jobs_of(scenario)]
+    is_mix = isinstance(traffic, MixSpec)
+    made = traffic.model_copy(update={"parts": tuple(jobs)}) if is_mix else jobs[0]
+    return scenario.model_copy(update={"traffic": made})
+
+
+def _scales(steps: Sequence[int]) -> Iterator[int]:
+    """For how many steps one may stand: ever fewer, and at least half as many each time."""
+    whole, least = gcd(*steps), min(steps)
+    before = None
+    for times in range(whole, _WHOLE_SHARE - 1, -1):
+        if whole % times or least // times < _FEWEST_STEPS:
+            continue
+        if before is None or before >= 2 * times:
+            yield times
+            before = times
+
+
+# --- what the whole comes to ----------------------------------------------------------------------
+
+
+@dataclass
+class _Strand:
+    """What of a job depends on each other."""
+
+    job: str
+    begins: list[int]  # of steps, and when the last of them ended
+    ends: list[int]
+    shapes: list[bytes]
+    hosts: set[int]
+    is_wide: bool  # it leaves its racks
+    knots: list[tuple[float, float]] = field(default_factory=list)  # of the whole: step, and when
+
+    @property
+    def steps(self) -> int:
+        """How many it has."""
+        return len(self.ends)
+
+    def meets(self, other: _Strand) -> bool:
+        """Whether they may share a link."""
+        return (self.is_wide and other.is_wide) or bool(self.hosts & other.hosts)
+
+    def between(self, begin_ns: int, end_ns: int) -> range:
+        """Which of its steps begin and end then."""
+        last = bisect_right(self.begins, end_ns) - 1
+        return range(bisect_left(self.begins, begin_ns), last)
+
+    def whole(self, times: int) -> list[int]:
+        """When all steps of the whole begin."""
+        (first, _), *_ = self.knots
+        found = self.begins[: int(first)]
+        at = 1
+        for step in range(int(first), times * self.steps):
+            while step > self.knots[at][0] and at < len(self.knots) - 1:
+                at += 1
+            (before, before_ns), (after, after_ns) = self.knots[at - 1 : at + 1]
+            found.append(
+                round(before_ns + (step - before) * (after_ns - before_ns) / (after - before))
+            )
+        return found
+
+
+class _Strands(NamedTuple):
+    all: list[_Strand]
+    of: Mapping[tuple[str, int], _Strand]  # by job and host
+
+
+def _told(experiment: Experiment, outcome: Outcome, times: int, most_wrong: float) -> Outcome | str:
+    """What the whole comes to; why that is not known."""
+    if outcome.ended is not None:
+        return outcome.ended
+    if has_lost(outcome):
+        return "packets were lost"
+    strands = _strands(experiment, outcome.timeline)
+    bound = _enlarge(strands.all, times)
+    if isinstance(bound, str):
+        return bound
+    if bound > most_wrong:
+        return "what steps take varies by too much"
+    moments = {strand.job: _moments(strands.all, strand.job, times) for strand in strands.all}
+    end_ns = max(end_ns for each in moments.values() for _, end_ns in each)
+    more_ns = outcome.end_ns - max(strand.begins[-1] for strand in strands.all)
+    return replace(
+        outcome,
+        **{name: grown(getattr(outcome, name), None, getattr(outcome, name), times - 1)
+           for name in _COUNTS},
+        timeline=_whole_timeline(experiment.schedule, outcome.timeline, strands, times),
+        end_ns=end_ns + more_ns,
+        stocks=(),
+        pauses=(),
+        miniature=Miniature(times, outcome.end_ns, bound, moments),
+    )  # fmt: skip
+
+
+def has_lost(outcome: Outcome) -> bool:
+    """Whether anything was lost, or waited for too long."""
+    return any(counts.lost for counts in outcome.switches.values()) or any(
+        counters.get("timeouts") for counters in outcome.endpoints.values()
+    )
+
+
+def _strands(experiment: Experiment, timeline: Timeline) -> _Strands:
+    """All of a run's, from the first message on."""
+    schedule = experiment.schedule
+    above: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def root(of: tuple[str, int]) -> tuple[str, int]:
+        while (over := above.setdefault(of, of)) != of:
+            above[of] = above[over]
+            of = above[of]
+        return of
+
+    jobs = [activity.job for activity in schedule.activities]
+    columns = schedule.activity, schedule.src, schedule.dst
+    pairs = {(jobs[what], src, dst) for what, src, dst in zip(*columns, strict=True)}
+    for job, src, dst in sorted(pairs):
+        above[root((job, src))] = root((job, dst))
+    steps: dict[tuple[str, int], dict[int, list[int]]] = {}
+    for number, (what, src) in enumerate(zip(schedule.activity, schedule.src, strict=True)):
+        its = steps.setdefault(root((jobs[what], src)), {})
+        its.setdefault(schedule.activities[what].step, []).append(number)
+    found = {at: _strand(at[0], its, timeline) for at, its in steps.items()}
+    for at in above:
+        found[root(at)].hosts.add(at[1])
+    racks = [set(experiment.fabric.leaves_of(host)) for host in experiment.fabric.hosts]
+    for job, src, dst in pairs:
+        found[root((job, src))].is_wide |= racks[src] != racks[dst]
+    return _Strands([*found.values()], {each: found[root(each)] for each in above})
+
+
+def _strand(job: str, steps: Mapping[int, Sequence[int]], timeline: Timeline) -> _Strand:
+    found = _Strand(job, [], [], [], set(), is_wide=False)
+    for step in sorted(steps):
+        starts = [timeline.start_ns[number] for number in steps[step]]
+        ends = [timeline.end_ns[number] for number in steps[step]]
+        begin = min(starts)
+        found.begins.append(begin)
+        found.ends.append(max(ends))
+        found.shapes.append(array("q", (time - begin for time in (*starts, *ends))).tobytes())
+    found.begins.append(found.ends[-1])
+    return found
+
+
+def _enlarge(strands: Sequence[_Strand], times: int) -> float | str:
+    """Say of each strand when steps of the whole begin; by how much that may be wrong."""
+    since_ns = min(strand.begins[strand.steps // _FIRST_SHARE] for strand in strands)
+    now_ns, wrong_ns, bound = float(since_ns), 0.0, 0.0
+    for strand in strands:
+        first = bisect_left(strand.begins, since_ns)
+        strand.knots = [(first, float(strand.begins[first]))]
+    for begin_ns, end_ns in pairwise(_moments_between(strands, since_ns)):
+        at_work = [strand for strand in strands if strand.begins[-1] > begin_ns]
+        seen = [strand.between(begin_ns, end_ns) for strand in at_work]
+        known = settled(
+            {
+                f"{strand.job} ({number})": Steps(
+                    strand.begins[its.start : its.stop + 1], strand.shapes[its.start : its.stop]
+                )
+                for number, (strand, its) in enumerate(zip(at_work, seen, strict=True))
+            },
+            _meetings(at_work),
+        )
+        if isinstance(known, str):
+            return known
+        until_ns = _go_on(at_work, seen, end_ns, times)
+        for spent_ns, more_ns in ((0.0, 2 * known.wander_ns), (until_ns - now_ns, 0)):
+            now_ns += spent_ns
+            wrong_ns += more_ns + known.error * spent_ns
+            bound = max(bound, wrong_ns / now_ns)
+    return bound
+
+
+def _meetings(strands: Sequence[_Strand]) -> Callable[[int, int], bool]:
+    return lambda one, other: strands[one].meets(strands[other])
+
+
+def _go_on(strands: Sequence[_Strand], seen: Sequence[range], end_ns: int, times: int) -> float:
+    """At their paces, until those have ended whose last steps these are; when that is."""
+    arrivals = []
+    for strand, its in zip(strands, seen, strict=True):
+        step, when_ns = strand.knots[-1]
+        pace = (strand.begins[its.stop] - strand.begins[its.start]) / len(its)
+        arrivals.append((when_ns + (times * strand.steps - step) * pace, pace))
+    until_ns = max(
+        at_ns
+        for strand, (at_ns, _) in zip(strands, arrivals, strict=True)
+        if strand.begins[-1] <= end_ns
+    )
+    for strand, (at_ns, pace) in zip(strands, arrivals, strict=True):
+        step, when_ns = strand.knots[-1]
+        if strand.begins[-1] <= end_ns or at_ns <= until_ns:
+            strand.knots.append((times * strand.steps, at_ns))
+        else:
+            strand.knots.append((step + (until_ns - when_ns) / pace, until_ns))
+    return until_ns
+
+
+def _moments_between(strands: Sequence[_Strand], since_ns: int) -> list[int]:
+    """Between which paces are looked at: when strands end, if others have enough steps between."""
+    found = [since_ns]
+    *ends, last_ns = sorted({strand.begins[-1] for strand in strands})
+    for end_ns in ends:
+        left = [strand for strand in strands if strand.begins[-1] > end_ns]
+        if all(
+            len(strand.between(found[-1], end_ns)) >= FEWEST
+            and len(strand.between(end_ns, last_ns)) >= FEWEST
+            for strand in left
+        ):
+            found.append(end_ns)
+    return [*found, last_ns]
+
+
+def _moments(strands: Sequence[_Strand], job: str, times: int) -> list[tuple[int, int]]:
+    """When each of a job's steps begins and ends in the whole."""
+    begins: list[int] = []
+    ends: list[int] = []
+    for strand in strands:
+        if strand.job != job:
+            continue
+        its = strand.whole(times)
+        lasts = [b - a for a, b in zip(strand.begins, strand.ends, strict=False)]
+        over = [begin + lasts[number // times] for number, begin in enumerate(its)]
+        begins = [*map(min, begins, its)] if begins else its
+        ends = [*map(max, ends, over)] if ends else over
+    return [*zip(begins, ends, strict=True)]
+
+
+def _whole_timeline(
+    schedule: Schedule, timeline: Timeline, strands: _Strands, times: int
+) -> Timeline:
+    """When what was simulated happens in the whole, as the first of what it stands for."""
+    later = {
+        id(strand): [
+            whole - small
+            for whole, small in zip(strand.whole(times)[::times], strand.begins, strict=False)
+        ]
+        for strand in strands.all
+    }
+    columns = timeline.start_ns, timeline.end_ns, schedule.activity, schedule.src
+    starts, ends = array("q"), array("q")
+    for start_ns, end_ns, what, src in zip(*columns, strict=True):
+        activity = schedule.activities[what]
+        by_ns = later[id(strands.of[activity.job, src])][activity.step]
+        starts.append(start_ns + by_ns)
+        ends.append(end_ns + by_ns)
+    return Timeline(starts, ends)
