@@ -122,6 +122,12 @@ class _Strand:
         """How many it has."""
         return len(self.ends)
 
+    @property
+    def extremes(self) -> tuple[int, int]:
+        """Its shortest step, and its longest."""
+        lengths = [b - a for a, b in pairwise(self.begins)]
+        return min(lengths), max(lengths)
+
     def meets(self, other: _Strand) -> bool:
         """Whether they may share a link."""
         return (self.is_wide and other.is_wide) or bool(self.hosts & other.hosts)
@@ -240,7 +246,9 @@ def _enlarge(strands: Sequence[_Strand], times: int) -> float | str:
         known = settled(
             {
                 f"{strand.job} ({number})": Steps(
-                    strand.begins[its.start : its.stop + 1], strand.shapes[its.start : its.stop]
+                    strand.begins[its.start : its.stop + 1],
+                    strand.extremes,
+                    strand.shapes[its.start : its.stop],
                 )
                 for number, (strand, its) in enumerate(zip(at_work, seen, strict=True))
             },

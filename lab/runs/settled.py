@@ -7,7 +7,8 @@ the same, comes back again and again, or goes round the whole step in either hal
 batch of steps is far from the others: from how these differ follows, by Student's distribution, how
 far the mean of all that come after may be off. Where steps begin along a straight line, and cross
 it more often than any sum of chance, how far they strayed from it tells that as well. Of 1,000 such
-means one is off by more, if what is to come is like what was.
+means one is off by more, if what is to come is like what was. Kinds of steps of which none was seen
+may come too, though not many: they count as if they were as far from the others as any was.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 FEWEST = 32  # steps of a job, below which nothing is said
 _BATCHES = ((8, 5.41), (16, 4.07))  # how many, and Student's t for 99.9 % with one less
+_NONE_OF = 6.9  # of n steps: what makes a larger share than so many is seen 999 times of 1,000
 _CREEPS = 17.0  # t of two means of four batches each, in one of a million if they are of one kind
 _HALF = 4  # batches
 _LONGEST_CYCLE = 4  # steps after which one begins within another job's as it did
@@ -33,7 +35,8 @@ _RETURNS = (
 class Steps(NamedTuple):
     """Some steps of a job, one after the other."""
 
-    begins: Sequence[int]
+    begins: Sequence[int]  # and when the last of them was over
+    extremes: tuple[int, int]  # the shortest step ever seen of it, and the longest
     shapes: Sequence[bytes]  # when everything of it happened, since it began
 
 
@@ -55,9 +58,8 @@ def settled(jobs: Mapping[str, Steps], meet: Callable[[int, int], bool]) -> Sett
             return f"too few steps of {name} were alike"
         if _creeps(steps.shapes):
             return f"steps of {name} change slowly"
-        found = Settled(
-            max(found.error, _error(steps.begins)), max(found.wander_ns, _wander_ns(steps.begins))
-        )
+        error = _error(steps.begins) + _unseen(steps)
+        found = Settled(max(found.error, error), max(found.wander_ns, _wander_ns(steps.begins)))
     for (at, (one, ones)), (number, (other, others)) in combinations(enumerate(jobs.items()), 2):
         if meet(at, number) and not _meet_evenly(ones.begins, others.begins):
             return f"{one} and {other} drift past each other slowly"
@@ -74,6 +76,12 @@ def _error(begins: Sequence[int]) -> float:
     if _crossings(_strayed(begins)) >= _RETURNS * sqrt(count):
         return min(2 * _wander_ns(begins) / span, _error_by_batches(begins))
     return _error_by_batches(begins)
+
+
+def _unseen(steps: Steps) -> float:
+    """What steps of a kind may add of which none was looked at, as different as any ever was."""
+    shortest, longest = steps.extremes
+    return _NONE_OF * (longest - shortest) / (steps.begins[-1] - steps.begins[0])
 
 
 def _error_by_batches(begins: Sequence[int]) -> float:

@@ -159,7 +159,7 @@ def unsettled(number: int) -> Scenario:
     chance = Random(number)
     kinds = "noisy", "near", "ratio", "beside", "lanes", "burst"
     kind = kinds[number % len(kinds)]
-    steps = chance.choice((240, 480, 720))
+    steps = chance.choice((480, 960, 1440))
     first = _job(chance, "first", _HOSTS if kind == "noisy" else _HOSTS // 2)
     first |= {"steps": steps, "placement": chance.choice(("random", "spread", "packed"))}
     second = {**first, "name": "second"}
@@ -170,7 +170,7 @@ def unsettled(number: int) -> Scenario:
             second["compute_ns"] = first["compute_ns"] * 2 + chance.choice((0, 1, 50, 1000))
         case "beside":  # one ends long before
             second["compute_ns"] = first["compute_ns"] + chance.randrange(30_000)
-            second["steps"] = steps // chance.choice((2, 3, 4))
+            second["steps"] = steps // chance.choice((2, 4))
         case "lanes":
             second = {**_training(chance), "name": "second", "ranks": None, "steps": steps // 2}
             second = {key: value for key, value in second.items() if value is not None}
@@ -181,7 +181,7 @@ def unsettled(number: int) -> Scenario:
         case "burst":  # rarely, much more is under way than ever else
             second |= {"compute_ns": first["compute_ns"] * chance.randrange(20, 60)}
             second["collective"] = {"op": "all-to-all", "bytes": chance.randrange(200_000, 600_000)}
-            second["steps"] = steps // chance.choice((4, 8))
+            second["steps"] = steps // chance.choice((2, 4))
     return made(
         {
             "name": f"settles-{number}",
