@@ -45,7 +45,7 @@ def skipped(outcome: Outcome) -> Skipped | None:
     if (small := outcome.miniature) is not None:
         return Skipped(
             accuracy=outcome.skipping.accuracy,
-            bound=small.bound,
+            bound=max(_TIES, small.bound),
             steps={job: len(its) - len(its) // small.times for job, its in small.steps.items()},
             time_ns=outcome.end_ns - small.simulated_ns,
         )

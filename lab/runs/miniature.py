@@ -128,6 +128,18 @@ class _Strand:
         lengths = [b - a for a, b in pairwise(self.begins)]
         return min(lengths), max(lengths)
 
+    @property
+    def lasts(self) -> list[int]:
+        """How long each of its steps takes, until the last of it is over."""
+        return [b - a for a, b in zip(self.begins, self.ends, strict=False)]
+
+    def like(self, step: int, times: int) -> int:
+        """Which of its steps one of the whole is told by."""
+        first = int(self.knots[0][0])
+        if step < first:
+            return step
+        return first + (step - first) * (self.steps - first) // (times * self.steps - first)
+
     def meets(self, other: _Strand) -> bool:
         """Whether they may share a link."""
         return (self.is_wide and other.is_wide) or bool(self.hosts & other.hosts)
@@ -237,6 +249,7 @@ def _enlarge(strands: Sequence[_Strand], times: int) -> float | str:
     """Say of each strand when steps of the whole begin; by how much that may be wrong."""
     since_ns = min(strand.begins[strand.steps // _FIRST_SHARE] for strand in strands)
     now_ns, wrong_ns, bound = float(since_ns), 0.0, 0.0
+    odd_ns = max(max(strand.lasts) - min(strand.lasts) for strand in strands)
     for strand in strands:
         first = bisect_left(strand.begins, since_ns)
         strand.knots = [(first, float(strand.begins[first]))]
@@ -260,7 +273,7 @@ def _enlarge(strands: Sequence[_Strand], times: int) -> float | str:
         for spent_ns, more_ns in ((0.0, 2 * known.wander_ns), (until_ns - now_ns, 0)):
             now_ns += spent_ns
             wrong_ns += more_ns + known.error * spent_ns
-            bound = max(bound, wrong_ns / now_ns)
+            bound = max(bound, (wrong_ns + odd_ns) / now_ns)
     return bound
 
 
@@ -311,9 +324,8 @@ def _moments(strands: Sequence[_Strand], job: str, times: int) -> list[tuple[int
     for strand in strands:
         if strand.job != job:
             continue
-        its = strand.whole(times)
-        lasts = [b - a for a, b in zip(strand.begins, strand.ends, strict=False)]
-        over = [begin + lasts[number // times] for number, begin in enumerate(its)]
+        its, lasts = strand.whole(times), strand.lasts
+        over = [begin + lasts[strand.like(step, times)] for step, begin in enumerate(its)]
         begins = [*map(min, begins, its)] if begins else its
         ends = [*map(max, ends, over)] if ends else over
     return [*zip(begins, ends, strict=True)]

@@ -75,6 +75,36 @@ def test_jobs_that_drift_are_simulated_step_by_step(tmp_path: Path) -> None:
     assert verdict.skipped.skipped.why.startswith("no steps were alike, and ")
 
 
+def test_what_only_nearly_repeats_is_told_from_few_steps(tmp_path: Path) -> None:
+    """Messages whose packets take ways by turns, beside another job's: no two steps are alike."""
+    spray = {"lb": {"policy": "spray"}, "transport": {"recovery": "selective"}}
+    job = {**_JOB, "steps": 240, "placement": "random"}
+    verdict = judged(scenario(job, {**job, "name": "second"}, seed=4, **spray), "5%", tmp_path)
+    said = verdict.skipped.skipped
+    assert said is not None
+    assert said.why is None
+    assert said.steps == {"first": 192, "second": 192}
+    assert 0.001 < said.bound <= 0.05
+    assert verdict.error <= said.bound
+    exact, told = verdict.exact, verdict.skipped
+    assert told.flows.count == exact.flows.count
+    assert told.flows.bytes == exact.flows.bytes
+    assert told.roce.data_packets == exact.roce.data_packets
+
+
+def test_a_fault_ends_it(tmp_path: Path) -> None:
+    spray = {"lb": {"policy": "spray"}, "transport": {"recovery": "selective"}}
+    job = {**_JOB, "steps": 240, "placement": "random"}
+    halt = {"at_ns": 5_000_000, "action": "halt", "host": "h3", "for_ns": 3000}
+    verdict = judged(
+        scenario(job, {**job, "name": "second"}, seed=4, faults=[halt], **spray), "5%", tmp_path
+    )
+    assert verdict.is_same
+    said = verdict.skipped.skipped
+    assert said is not None
+    assert "something is to happen" in (said.why or "")
+
+
 @pytest.mark.parametrize(
     ("kind", "alike", "other"),
     [
