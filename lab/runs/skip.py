@@ -77,22 +77,26 @@ def simulated(
     """Run a scenario, without what repeats; what was run, and what the whole comes to."""
     why = hindrance(scenario)
     cuts: list[Cut] = []
-    if why is None:
+    may_be_told = why is None
+    if may_be_told:
         with stages("Looking for what repeats") as stage:
             cuts, why = _found(scenario, options, _FIRST_LOOKS)
             stage.note = f"{_left_out(cuts):,} steps" if cuts else why or ""
-        if not cuts:
+    repeats = bool(cuts)
+    while True:
+        if may_be_told and not cuts:
+            may_be_told = False
             told = miniature.simulated(scenario, options, stages)
             if not isinstance(told, str):
                 small, outcome = told
                 _keep_limit(scenario, outcome)
                 skipping = Skipping(options.accuracy, None)
                 return small, replace(outcome, scenario=scenario, skipping=skipping)
-            with stages("Looking on for what repeats") as stage:
-                cuts, _ = _found(scenario, options)
-                stage.note = f"{_left_out(cuts):,} steps" if cuts else told
             why = f"{why}, and {told}"
-    while True:
+            if not repeats:
+                with stages("Looking on for what repeats") as stage:
+                    cuts, _ = _found(scenario, options)
+                    stage.note = f"{_left_out(cuts):,} steps" if cuts else told
         experiment = Experiment.of(shortened(scenario, cuts))
         try:
             with sim.bring_up(experiment, options, stages) as up:

@@ -107,7 +107,7 @@ class TrainingJob(Job):
 
     kind: Literal["training"] = "training"
     model: NamedModel
-    """What is trained: gpt3-175b, llama-70b, mixtral-8x7b, or a file of your own."""
+    """What is trained: gpt3-13b, gpt3-175b, llama-70b, mixtral-8x7b, or a file of your own."""
     parallelism: Parallelism
     """How it is split among the ranks."""
     batch: Batch

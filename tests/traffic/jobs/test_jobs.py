@@ -185,7 +185,7 @@ def training(**keys: Any) -> TrainingJob:
 
 
 def test_models_that_ship() -> None:
-    assert model_names() == ["gpt3-175b", "llama-70b", "mixtral-8x7b"]
+    assert model_names() == ["gpt3-13b", "gpt3-175b", "llama-70b", "mixtral-8x7b"]
     for name in model_names():
         model = load_model(name)
         assert model.name == name
