@@ -51,6 +51,7 @@ from traffic.frames import (
 
 __all__ = [
     "ENTROPY_MOST",
+    "MRC_OPTIONS",
     "NIC_SOURCE",
     "PORT_COUNTERS",
     "PROGRAM_SOURCES",
@@ -106,6 +107,7 @@ _MODULES = (
     ),
     *(
         "mrc_frame",
+        "mrc_node",
         "plan",
         "qp",
         "requester",
@@ -137,6 +139,9 @@ PORT_COUNTERS = (
 """What an adapter with several ports counts by port (`struct ep_port_counters`)."""
 
 ENTROPY_MOST = 256
+MRC_OPTIONS = ("timestamps", "port_status", "reverse_set")
+"""What MRC leaves to whoever sets its adapters up, each on or off (`core/mrc_node.c`)."""
+
 _ANSWER_S = 30.0
 _LOOK_S = 0.2  # between two looks at whether to wait on
 _LATENESS_REAL_NS = 5_000_000  # more than that late, a host does not catch up with its own rate
@@ -304,6 +309,9 @@ class EndpointConfig(_Record):
     headers: Headers | None = None
     entropy: Entropy | None = None
     entropies: Entropies | None = None
+    timestamps: _Flag | None = None
+    port_status: _Flag | None = None
+    reverse_set: _Flag | None = None
     last_hop_dscp: Dscp | None = None
     has_trimming: _Flag | None = None
     hops: _U32 | None = None

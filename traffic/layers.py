@@ -39,6 +39,8 @@ from traffic.frames import INT_DOMAIN, INT_PORT, ROCE_PORT
 __all__ = [
     "AETH",
     "BTH",
+    "EETH",
+    "ERTH",
     "INT_DOMAIN",
     "INT_PORT",
     "METH",
@@ -49,6 +51,7 @@ __all__ = [
     "RETH",
     "ROCE_PORT",
     "SETH",
+    "TSETH",
     "CNPPadding",
     "Conga",
     "Csig",
@@ -69,9 +72,11 @@ REPORT_PORT = 32766  # ours to choose: the UDP destination of telemetry reports
 
 MRC_OPCODES = {
     0xC6: "WRITE_FIRST", 0xC7: "WRITE_MIDDLE", 0xC8: "WRITE_LAST", 0xC9: "WRITE_LAST_IMM",
-    0xCA: "WRITE_ONLY", 0xCB: "WRITE_ONLY_IMM", 0xDC: "SACK", 0xDD: "NACK", 0xDE: "PROBE_REQ",
+    0xCA: "WRITE_ONLY", 0xCB: "WRITE_ONLY_IMM", 0xD8: "EP_REQ", 0xD9: "EP_RSP", 0xDC: "SACK",
+    0xDD: "NACK", 0xDE: "PROBE_REQ",
 }  # fmt: skip
 _MRC_IMM = (0xC9, 0xCB)
+_MRC_STAMPED = 0x10  # of what scapy calls reserved in a BTH
 _WRITE_FIRST, _WRITE_LAST_IMM, _WRITE_ONLY, _WRITE_ONLY_IMM = 0x06, 0x09, 0x0A, 0x0B
 
 # What each instruction bit, most significant first, makes a hop write: names and widths in bits.
@@ -99,7 +104,7 @@ class RETH(Packet):  # type: ignore[misc]
     def guess_payload_class(self, _: bytes) -> type[Packet]:
         """An immediate follows if the opcode says so, else the message's bytes."""
         bth = self.underlayer
-        if isinstance(bth, METH):
+        while isinstance(bth, METH | TSETH):
             bth = bth.underlayer
         has_imm = isinstance(bth, BTH) and bth.opcode in (_WRITE_ONLY_IMM, *_MRC_IMM)
         return ImmDt if has_imm else Raw
@@ -111,11 +116,35 @@ class METH(Packet):  # type: ignore[misc]
     name = "METH"
     fields_desc = [ShortField("rqmsn", 0), ShortField("msn", 0)]
 
+    def guess_payload_class(self, _: bytes) -> type[Packet]:
+        """A time stamp if the BTH says so."""
+        bth = self.underlayer
+        return TSETH if isinstance(bth, BTH) and bth.resv7 & _MRC_STAMPED else RETH
+
+
+_STAMP = (
+    ShortField("tx_timestamp", 0),
+    BitField("tsr", 0, 1),
+    BitField("rsvd_ts", 0, 11),
+    BitField("ftype", 1, 4),
+)
+
+
+class TSETH(Packet):  # type: ignore[misc]
+    """When an MRC packet left, in 128 ns."""
+
+    name = "TSETH"
+    fields_desc = [*_STAMP]
+
+    def guess_payload_class(self, _: bytes) -> type[Packet]:
+        """A RETH, as in every packet."""
+        return RETH
+
 
 _M = {0: "NONE", 1: "SKIP_ONCE", 2: "ALWAYS_SKIP"}
 _PROLOGUE = (
-    BitField("type", 8, 5), BitField("next", 0, 4), BitEnumField("m", 0, 2, _M),
-    BitField("rsvd", 0, 3), BitField("pr", 0, 1), BitField("rsvd2", 0, 1),
+    BitField("rsvd0", 0, 9), BitEnumField("m", 0, 2, _M), BitField("rsvd", 0, 3),
+    BitField("pr", 0, 1), BitField("rsvd2", 0, 1),
 )  # fmt: skip
 _IDS = (ShortField("spdcid", 0), ShortField("dpdcid", 0))
 
@@ -155,7 +184,8 @@ class NETH(Packet):  # type: ignore[misc]
         *_IDS,
         ByteField("rsvd3", 0),
         ThreeBytesField("nack_psn", 0),
-        ByteField("cc", 0),
+        BitField("cc_type", 2, 4),
+        BitField("cc_flags", 0, 4),
         ByteField("rsvd4", 0),
         ShortField("tx_timestamp", 0),
     ]
@@ -172,8 +202,38 @@ class PETH(Packet):  # type: ignore[misc]
         ShortField("probe_id", 0),
         ShortField("rsvd4", 0),
         *_IDS,
+        *_STAMP,
+    ]
+
+
+_OPERATIONS = {0: "PORT_STATUS", 1: "EV_PROBE"}
+
+
+class ERTH(Packet):  # type: ignore[misc]
+    """A request of one MRC adapter to another; the BTH's PSN is its number."""
+
+    name = "ERTH"
+    fields_desc = [
+        BitField("rsvd0", 0, 14),
+        BitEnumField("op", 0, 2, _OPERATIONS),
+        ByteField("rsvd1", 0),
+        ByteField("vendor", 0),
+        XIntField("port_status_mask", 0),
+        IntField("rsvd2", 0),
+        *_STAMP,
+    ]
+
+
+class EETH(Packet):  # type: ignore[misc]
+    """The response to it."""
+
+    name = "EETH"
+    fields_desc = [
+        BitField("rsvd0", 0, 12),
+        BitEnumField("op", 0, 2, _OPERATIONS),
+        BitField("rsvd1", 0, 2 + 8 * 26),
         ShortField("tx_timestamp", 0),
-        ShortField("ftype", 0),
+        BitField("rsvd2", 0, 8 * 6),
     ]
 
 
@@ -387,9 +447,9 @@ bind_layers(BTH, RETH, opcode=_WRITE_FIRST)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY)
 bind_layers(BTH, RETH, opcode=_WRITE_ONLY_IMM)
 bind_layers(BTH, ImmDt, opcode=_WRITE_LAST_IMM)
+_MRC_HEADERS = {0xD8: ERTH, 0xD9: EETH, 0xDC: SETH, 0xDD: NETH, 0xDE: PETH}
 for _opcode in MRC_OPCODES:
-    bind_layers(BTH, {0xDC: SETH, 0xDD: NETH, 0xDE: PETH}.get(_opcode, METH), opcode=_opcode)
-bind_layers(METH, RETH)
+    bind_layers(BTH, _MRC_HEADERS.get(_opcode, METH), opcode=_opcode)
 bind_layers(UDP, IntShim, dport=INT_PORT)
 bind_layers(IntShim, IntHeader, type=1)
 bind_layers(UDP, ReportGroup, dport=REPORT_PORT)

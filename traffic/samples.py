@@ -31,6 +31,8 @@ from traffic.frames import (
 from traffic.layers import (
     AETH,
     BTH,
+    EETH,
+    ERTH,
     INT_PORT,
     METH,
     NETH,
@@ -39,6 +41,7 @@ from traffic.layers import (
     RETH,
     ROCE_PORT,
     SETH,
+    TSETH,
     CNPPadding,
     ImmDt,
     IntHeader,
@@ -120,7 +123,8 @@ _LEAST = 60  # of a frame
 
 
 _MRC_SENT_AGAIN = 0x20  # of what scapy calls reserved
-_MRC_PROBED = 2  # the queue pair that probes of ways are for
+_MRC_STAMPED = 0x10
+_MRC_NODE = 2  # in place of a queue pair's number: the adapter itself
 _ENTROPY = 0xC1230000  # as the samples' UDP source port says it
 
 
@@ -130,9 +134,10 @@ def _mrc(opcode: int, behind: Packet, dscp: int = DSCP_CONTROL, **fields: int) -
     return _transport(dscp) / BTH(opcode=opcode, **said) / behind
 
 
-def _mrc_write() -> Packet:
-    behind = METH(rqmsn=1, msn=1) / RETH(va=0, rkey=0x2A, dmalen=len(_DATA)) / ImmDt(data=0x2A)
-    return _mrc(0xCB, behind / Raw(_DATA), DSCP_ROCE, ackreq=1)
+def _mrc_write(stamp: Packet | None = None) -> Packet:
+    head = METH(rqmsn=1, msn=1) / stamp if stamp else METH(rqmsn=1, msn=1)
+    behind = head / RETH(va=0, rkey=0x2A, dmalen=len(_DATA)) / ImmDt(data=0x2A) / Raw(_DATA)
+    return _mrc(0xCB, behind, DSCP_ROCE, ackreq=1, resv7=_MRC_STAMPED if stamp else 0)
 
 
 def _cut(packet: Packet) -> Packet:
@@ -267,7 +272,7 @@ KINDS = {
         "MRC: one was cut: send it again",
         lambda: _mrc(
             0xDD,
-            NETH(type=10, reason=1, nack_psn=8, entropy=_ENTROPY, spdcid=0x101, dpdcid=0x100),
+            NETH(reason=1, nack_psn=8, entropy=_ENTROPY, spdcid=0x101, dpdcid=0x100),
             dqpn=0x100,
             psn=8,
             resv7=_MRC_SENT_AGAIN,
@@ -276,10 +281,24 @@ KINDS = {
     "mrc-probe": Kind(
         "MRC: does this way lead there?",
         lambda: _mrc(
-            0xDE,
-            PETH(type=11, next=6, probe_id=0x124, spdcid=0x100, dpdcid=0x101),
-            dqpn=_MRC_PROBED,
+            0xDE, PETH(probe_id=0x124, spdcid=0x100, dpdcid=0x101, tx_timestamp=0x1234, ftype=1)
         ),
+    ),
+    "mrc-stamped": Kind(
+        "MRC: a write that bears the time it left at",
+        lambda: _mrc_write(TSETH(tx_timestamp=0x1234)),
+    ),
+    "mrc-port-status": Kind(
+        "MRC: which ports of an adapter have a link",
+        lambda: _mrc(0xD8, ERTH(port_status_mask=0b11010, tx_timestamp=0x1234), dqpn=_MRC_NODE),
+    ),
+    "mrc-ev-probe": Kind(
+        "MRC: does this way lead to that adapter?",
+        lambda: _mrc(0xD8, ERTH(op=1, tx_timestamp=0x1234), dqpn=_MRC_NODE),
+    ),
+    "mrc-response": Kind(
+        "MRC: it does",
+        lambda: _mrc(0xD9, EETH(op=1, tx_timestamp=0x1234), dqpn=_MRC_NODE),
     ),
     "sue-stores": Kind("scale-up Ethernet: two stores that waited together", _sue_stores),
     "sue-ack": Kind(

@@ -42,6 +42,7 @@ from lab.runs.child import run_in_child
 from lab.runs.run import clear, keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from traffic.endpoint import MRC_OPTIONS
 
 TIME_TOLERANCE = 0.10
 COUNT_TOLERANCE = 0.25
@@ -155,6 +156,10 @@ _TWO_CLASSES = (
     "{kind: incast, senders: 3, bytes: 1MB}, {kind: incast, senders: 3, bytes: 1MB, priority: 4}]}",
 )
 _WEIGHTS = (*_TWO_CLASSES, "schedule={kind: ets, weights: {3: 3, 4: 1}}")
+_MRC_ASKS = (  # a receiver's port dies, and its adapter says so
+    *("transport.kind=mrc", "faults=[{at_ns: 100us, action: down, link: h5-leaf4}]"),
+    *(f"transport.{key}=true" for key in MRC_OPTIONS),
+)
 _EIGHT_PORTS = (  # of the receiver's one dies
     "topology={kind: planes, planes: 8, leaves: 2, spines: 1, hosts_per_leaf: 1}",
     "link={rate_gbps: 50, fabric_rate_gbps: 200, delay_ns: 500}",
@@ -248,6 +253,7 @@ CASES = (
     Trial("dual ToR", "dual-tor", (_QUICK_REPAIR,)),
     *(Trial(name, name) for name in ("planes", "path-health", "victim-mrc")),
     Trial("planes, adapters steer", "planes", _ADAPTERS_STEER),
+    Trial("planes, adapters ask", "planes", _MRC_ASKS),
     Trial("planes, eight ports", "planes", _EIGHT_PORTS),
     Trial("micro-segments", "usid-steering", ("link.ip=6",)),
     Trial("all-reduce by MRC", "allreduce-ring", _BY_MRC),

@@ -50,7 +50,7 @@ from lab.runs.run import keep
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
-from traffic.endpoint import Headers, Recovery
+from traffic.endpoint import MRC_OPTIONS, Headers, Recovery
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -98,6 +98,7 @@ class Drawn:
             *(["IPv6"] if link.get("ip") == 6 else []),
             *(["UET"] if transport.get("kind") == "uet" else []),
             *(["MRC"] if transport.get("kind") == "mrc" else []),
+            *(key.replace("_", " ") for key in MRC_OPTIONS if transport.get(key)),
             *(["scale-up"] if transport.get("kind") == "sue" else []),
             *(["encrypted"] if "security" in transport else []),
             *([mode.upper()] if (mode := transport.get("delivery", "rud")) != "rud" else []),
@@ -165,6 +166,7 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
     changes |= _scaled_up(seed, changes)
     changes |= lots.secured(seed, changes, often=0.5)
     changes |= _delivered(seed, changes)
+    changes["transport"] |= _mrc_options(seed, changes["transport"])
     fabric = Drawn(seed, changes, [], disk_is_full=False).scenario().fabric()
     links = [link.name for link in fabric.links if link.joins_switches]
     ends = [link.name for link in fabric.links if not link.joins_switches]
@@ -286,6 +288,13 @@ def _delivered(seed: int, changes: dict[str, Any]) -> dict[str, Any]:
         return {}
     is_ordered = changes["topology"]["kind"] not in ("planes", "dual-tor")
     return {"transport": delivery(lot, changes["transport"], is_ordered=is_ordered)}
+
+
+def _mrc_options(seed: int, transport: dict[str, Any]) -> dict[str, Any]:
+    """What MRC's adapters tell and ask each other, of which each may be off."""
+    rng = random.Random(f"mrc {seed}")  # noqa: S311
+    is_mrc = transport.get("kind") == "mrc"
+    return {key: True for key in MRC_OPTIONS if is_mrc and rng.random() < 0.6}
 
 
 def _sprayed(rng: random.Random, changes: dict[str, Any], *, is_mrc: bool) -> dict[str, Any]:

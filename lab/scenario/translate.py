@@ -32,14 +32,14 @@ from params.rates import bps
 from topologies import Fabric, Link, Node, NodeKind
 from topologies.fabric import MAX_PORT, Speed
 from traffic.congestion import Value
-from traffic.endpoint import EndpointConfig, TransportKind
+from traffic.endpoint import MRC_OPTIONS, EndpointConfig, TransportKind
 from traffic.frames import IP_BYTES
 from traffic.sue import STORE_BYTES, sue_headers_bytes
 
 REPORT_PORT = MAX_PORT + 1  # by which telemetry reports leave
 _ETHERNET_BYTES, _UDP_BYTES = 14, 8
 _ROCE_BYTES = 14 + 8 + 12 + 4  # of a data packet, IP aside: Ethernet to BTH, and the ICRC
-_METH_BYTES = 4
+_METH_BYTES = _TSETH_BYTES = 4
 _UET_BYTES = 14 + 8 + 16 + 44 + 4  # Ethernet to SES, credits asked for, and the CRC
 RETH_BYTES, IMMEDIATE_BYTES = 16, 4  # of a message's first packet, and of its last
 _CONGA_BYTES = 8
@@ -234,9 +234,10 @@ def _most_headers_bytes(scenario: Scenario, telemetry: HopTelemetry) -> int:
     """What a frame can have besides its payload, whatever is switched on."""
     if scenario.transport.kind is TransportKind.SUE:
         return data_headers_bytes(scenario) + _CONGA_BYTES
+    meth = _METH_BYTES + (_TSETH_BYTES if scenario.transport.timestamps else 0)
     packet = {
         TransportKind.ROCE: _ROCE_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
-        TransportKind.MRC: _ROCE_BYTES + _METH_BYTES + RETH_BYTES + IMMEDIATE_BYTES,
+        TransportKind.MRC: _ROCE_BYTES + meth + RETH_BYTES + IMMEDIATE_BYTES,
         TransportKind.UET: _UET_BYTES + security_bytes(scenario),
     }[scenario.transport.kind]
     around = _CONGA_BYTES + telemetry.most_bytes + _csig_bytes(scenario)
@@ -337,6 +338,7 @@ def _by_transport(scenario: Scenario, hops: int) -> dict[str, Any]:
         "headers": scenario.transport.headers,
         "entropy": scenario.transport.entropy,
         "entropies": scenario.transport.entropies,
+        **{key: 1 for key in MRC_OPTIONS if getattr(scenario.transport, key)},
         "last_hop_dscp": scenario.trim.last_hop_dscp,
         "has_trimming": int(scenario.trim.enabled),
         "hops": hops,

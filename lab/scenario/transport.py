@@ -14,6 +14,7 @@ from params.section import Section
 from params.units import DurationNs, Size
 from traffic.congestion import CONTROLS, Control, about_controls
 from traffic.endpoint import (
+    MRC_OPTIONS,
     Delivery,
     Entropies,
     Entropy,
@@ -65,6 +66,13 @@ class TransportSettings(Section):
     those that lose packets, which are probed until they are better)."""
     entropies: Entropies = 128
     """From how many values it chooses, a power of two; switches choose ways by their hash."""
+    timestamps: bool = False
+    """MRC: packets bear the time they left at, which answers tell, so that what went twice is timed
+    too."""
+    port_status: bool = False
+    """MRC: an adapter tells its peers at once which of its ports have a link."""
+    reverse_set: bool = False
+    """MRC: answers take ways that are known to lead there; who does not send asks by EV probes."""
     queue_pairs: int | None = Field(default=None, ge=1, le=64)
     """How many queue pairs the channels between two hosts share, in turn; without it each has its
     own."""
@@ -144,6 +152,9 @@ class TransportSettings(Section):
         self._check_delivery()
         if self.security.enabled and self.kind is not TransportKind.UET:
             raise ValueError("security is UET's: set transport.kind=uet, or leave it out")
+        for key in MRC_OPTIONS if self.kind is not TransportKind.MRC else ():
+            if getattr(self, key):
+                raise ValueError(f"{key} is MRC's: set transport.kind=mrc, or leave it out")
         known: dict[str, str | None] = {"kind": "roce", "recovery": "go-back-n", "cc": "none"}
         known |= dict.fromkeys(("first_rto_ns", "receive_gbps"))
         for key, value in known.items() if self.endpoint == "scapy" else ():

@@ -26,6 +26,7 @@ from traffic import endpoint, scapy_endpoint, scapy_host
 from traffic.congestion import CONTROLS
 from traffic.endpoint import (
     CORE,
+    MRC_OPTIONS,
     EndpointConfig,
     EndpointPlan,
     EndpointProcess,
@@ -46,6 +47,7 @@ BESIDE = {
     "delivery": "transport=uet entropy=single",
     "security": "transport=uet",
     "headers": "transport=uet",
+    **dict.fromkeys(MRC_OPTIONS, "transport=mrc"),
 }
 # Rates are a scenario's products: who is told that one makes no sense is told so in C's words.
 RATES = {"link_bps", "receive_bps"}

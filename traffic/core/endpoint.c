@@ -93,6 +93,9 @@ const char *ep_config_problem(const struct ep_config *config)
         return "what is to arrive in order (rod) takes one way, by one port";
     if (config->delivery > EP_ROD && config->entropy == ENTROPY_MRC)
         return "without a connection (rudi, uud) nobody answers probes of ways";
+    if (config->transport != EP_MRC &&
+        (config->timestamps || config->port_status || config->reverse_set))
+        return "time stamps, the state of ports and ways for answers are MRC's";
     if (config->delivery == EP_RUDI && config->window > 1 << 14)
         return "rudi counts packets in 16 bits: the window is at most 16384";
     if (config->security && config->transport != EP_UET)
@@ -133,6 +136,7 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     ep->port = *port;
     ep->qp_room = qps;
     ep->storm_next = config->storm_from < config->storm_until ? config->storm_from : NS_NEVER;
+    ep->repeat_at = NS_NEVER;
     ep->up = (uint8_t)((1u << config->ports) - 1);
     for (int port = 0; port < EP_PORTS; port++) {
         ep->lanes[port].rate = config->link_bps;
@@ -151,6 +155,9 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     }
     if (is_mrc)
         ep->ways = calloc((size_t)qps * config->entropies + 1, sizeof *ep->ways);
+    size_t reverse = (size_t)qps * config->ports * sizeof *ep->reverse;
+    if (config->reverse_set && (ep->reverse = malloc(reverse + 1)))
+        memset(ep->reverse, 0xFF, reverse); /* MRC_NO_WAY */
     if (has_planes)
         ep->planes = malloc((size_t)qps * (config->ports - 1u) * ends_bytes(ep) + 1);
     if (is_selective) {
@@ -170,7 +177,8 @@ struct ep *ep_new(const struct ep_config *config, const struct ep_port *port, ui
     }
     bool selective = !is_selective || (ep->alarms.items && ep->selective);
     selective = selective && (!is_uet || (ep->uet && ep->entropies)) && (!is_mrc || ep->ways) &&
-                (!has_planes || ep->planes) && (!config->security || ep->tss);
+                (!has_planes || ep->planes) && (!config->security || ep->tss) &&
+                (!config->reverse_set || ep->reverse);
     bool rx_buffer = rx_buffer_init(&ep->rx_buffer, &config->rx_buffer);
     if (!rx_buffer || !ep->qps || !ep->pace.items || !ep->rto.items || !ep->bitmaps ||
         !ep->room || !selective || !map) {
@@ -214,6 +222,7 @@ void ep_free(struct ep *ep)
     free(ep->uet);
     free(ep->entropies);
     free(ep->ways);
+    free(ep->reverse);
     free(ep->way_notes);
     free(ep->planes);
     free(ep->bitmaps);
@@ -241,8 +250,8 @@ static const char *qp_problem(const struct ep *ep, const struct ep_qp_config *co
     bool is_uet = sprays(&ep->config);
     if (is_uet && (config->number > UINT16_MAX || config->remote > UINT16_MAX))
         return "UET and MRC tell connections apart by 16 bits: there are too many of them";
-    if (ep->config.transport == EP_MRC && config->number == MRC_PROBED)
-        return "with MRC queue pair 2 is that of probes";
+    if (ep->config.transport == EP_MRC && config->number == MRC_NODE)
+        return "with MRC queue pair 2 is the adapter itself";
     if (config->cc >= CC_COUNT || !(CC_REGISTRY[config->cc].users >> ep->config.transport & 1))
         return "its congestion control is for another transport: cc/registry.h has which";
     if (config->number > PSN_MASK || config->remote > PSN_MASK)
@@ -364,6 +373,8 @@ struct qp *ep_add_qp(struct ep *ep, const struct ep_qp_config *config, const cha
         qp->uet->entropy = &ep->entropies[(size_t)index * ep->config.ports];
         if (ep->ways)
             qp->uet->ways = &ep->ways[(size_t)index * ep->config.entropies];
+        if (ep->reverse)
+            qp->uet->reverse = &ep->reverse[(size_t)index * ep->config.ports];
         if (ep->planes) {
             qp->uet->planes = ep->planes + (size_t)index * config->planes_bytes;
             memcpy(qp->uet->planes, config->planes, config->planes_bytes);
@@ -628,6 +639,8 @@ ns_t ep_service(struct ep *ep, ns_t now)
     const uint8_t *frame;
     while ((frame = rx_buffer_take(&ep->rx_buffer, now, &stored, &wire)))
         take(ep, frame, stored, now);
+    if (ep->repeat_at <= now)
+        mrc_repeat(ep, now);
     return schedule_all(ep, now);
 }
 
@@ -670,6 +683,8 @@ void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
     ep->up = is_up ? before | bit : before & (uint8_t)~bit;
     for (uint32_t i = 0; ep->up != before && ep->transport->ports_changed && i < ep->qp_count; i++)
         ep->transport->ports_changed(ep, &ep->qps[i], now);
+    if (ep->up != before && ep->config.port_status)
+        mrc_ports_changed(ep, now);
 }
 
 const char *ep_steer(struct ep *ep, struct qp *qp, uint32_t entropy, const uint8_t *list)

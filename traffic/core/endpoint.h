@@ -112,6 +112,9 @@ struct ep_config {
     enum ep_headers headers;     /* UET */
     enum entropy_policy entropy; /* UET: which way the next packet goes, */
     uint16_t entropies;          /* of so many, a power of two */
+    bool timestamps;             /* MRC: packets bear the time they left at, and answers tell it, */
+    bool port_status;            /* peers are told which ports have a link, */
+    bool reverse_set;            /* and answers take ways that are known to lead there */
     uint8_t last_hop_dscp;       /* of what was cut at the port to us */
     bool has_trimming;           /* whether switches cut what they have no room for */
     uint32_t hops;               /* links of the longest way */
@@ -229,6 +232,8 @@ struct ep_port {
     X(rx_tss_replayed, "packets that say a count once more")                               \
     X(rx_tss_late, "packets too far behind others of their source to tell")                \
     X(tx_probes, "questions sent about what was not answered")                                \
+    X(tx_endpoint_requests, "MRC: requests of an adapter to another sent")                    \
+    X(rx_port_status, "MRC: those received that told of a peer's ports")                      \
     X(tx_credits, "grants of credit sent")                                                    \
     X(rx_credits, "grants of credit received")                                                \
     X(rx_no_queue_pair, "packets for queue pairs that are not there, in error, or another's")\

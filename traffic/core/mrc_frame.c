@@ -26,6 +26,14 @@ static uint8_t *begin(struct ep *ep, const struct qp *qp, uint8_t opcode, uint32
     return at;
 }
 
+uint16_t mrc_stamp(ns_t now) { return (uint16_t)(now / MRC_STAMP_NS); }
+
+static void store_stamp(uint8_t *at, uint16_t stamp)
+{
+    be16_store(at, stamp);
+    be16_store(at + 2, MRC_STAMP_KIND);
+}
+
 static void store_ids(uint8_t *at, const struct qp *qp)
 {
     be16_store(at, (uint16_t)qp->number);
@@ -53,11 +61,17 @@ static uint32_t data(struct ep *ep, const struct qp *qp, const struct uet_segmen
     bool starts = segment->offset == 0, ends = segment->offset + segment->bytes == message->size;
     uint8_t *bth = uet_begin(ep, qp, qp->common->data, segment->entropy);
     uint32_t pad = -segment->bytes & 3;
-    uint8_t bits = (uint8_t)(MRC_ACK_REQUEST | (segment->again ? MRC_RETX : 0));
+    bool stamped = ep->config.timestamps;
+    uint8_t bits = (uint8_t)(MRC_ACK_REQUEST | (segment->again ? MRC_RETX : 0) |
+                             (stamped ? MRC_STAMPED : 0));
     uint8_t *at = store_bth(bth, opcode_of(starts, ends), pad, qp->remote, bits, segment->seq);
     be16_store(at, (uint16_t)message->number);
     be16_store(at + 2, (uint16_t)message->number);
     at += MRC_METH;
+    if (stamped) {
+        store_stamp(at, segment->stamp);
+        at += MRC_TSETH;
+    }
     be64_store(at, segment->offset);
     be32_store(at + 8, message->id);
     be32_store(at + 12, message->size);
@@ -78,9 +92,8 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
 {
     uint8_t *seth = begin(ep, qp, MRC_SACK, qp->remote, answer, MRC_SETH);
     uint64_t cack = qp->expected - 1, from = uet_map_begin(qp, answer);
-    uet_store_prologue(seth, UET_ACK_CC_TYPE, UET_NEXT_NONE,
-                       (answer->marked ? MRC_SKIP_ONCE : 0) |
-                           (answer->to_probe ? MRC_PROBE_ANSWER : 0));
+    be16_store(seth, (uint16_t)((answer->marked ? MRC_SKIP_ONCE : 0) |
+                                (answer->to_probe ? MRC_PROBE_ANSWER : 0)));
     be16_store(seth + 2, answer->to_probe ? answer->opaque : (uint16_t)(answer->seq - cack));
     store_entropy(seth + 4, ep, answer->entropy);
     store_ids(seth + 8, qp);
@@ -88,6 +101,7 @@ static uint32_t ack(struct ep *ep, const struct qp *qp, const struct uet_answer 
     seth[16] = UET_CC_NSCC << 4;
     be16_store(seth + 18, (uint16_t)(from - cack));
     be64_store(seth + 20, uet_map_from(qp->uet, from));
+    be16_store(seth + 28, answer->stamp);
     be16_store(seth + 30, uet_early(qp) & 0x7FFF);
     be24_store(seth + 33, (uint32_t)(qp->uet->received / UET_CREDIT_UNIT) & 0xFFFFFF);
     return frame_close(ep, seth - WIRE_BTH, seth + MRC_SETH, 0, stored);
@@ -97,11 +111,13 @@ static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer
                      uint32_t *stored)
 {
     uint8_t *neth = begin(ep, qp, MRC_NACK, qp->remote, answer, MRC_NETH);
-    uet_store_prologue(neth, UET_NACK_TYPE, UET_NEXT_NONE, answer->marked ? MRC_SKIP_ONCE : 0);
+    be16_store(neth, answer->marked ? MRC_SKIP_ONCE : 0);
     neth[2] = answer->code;
     store_entropy(neth + 4, ep, answer->entropy);
     store_ids(neth + 8, qp);
     be24_store(neth + 13, (uint32_t)answer->seq & PSN_MASK);
+    neth[16] = MRC_CC_NACK << 4;
+    be16_store(neth + 18, answer->stamp);
     return frame_close(ep, neth - WIRE_BTH, neth + MRC_NETH, 0, stored);
 }
 
@@ -109,26 +125,50 @@ static uint32_t nack(struct ep *ep, const struct qp *qp, const struct uet_answer
 static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
                         const struct uet_answer *answer, uint32_t payload, uint32_t *stored)
 {
-    (void)payload;
-    uint32_t to = uet_is_of_way(answer->opaque) ? MRC_PROBED : qp->remote;
-    uint8_t *peth = begin(ep, qp, MRC_PROBE, to, answer, MRC_PETH);
-    uet_store_prologue(peth, UET_CTRL, what, 0);
+    (void)what, (void)payload;
+    uint8_t *peth = begin(ep, qp, MRC_PROBE_REQ, qp->remote, answer, MRC_PETH);
     be16_store(peth + 4, answer->opaque);
     store_ids(peth + 8, qp);
+    if (ep->config.timestamps)
+        store_stamp(peth + 12, answer->stamp);
     return frame_close(ep, peth - WIRE_BTH, peth + MRC_PETH, 0, stored);
+}
+
+uint32_t mrc_node_frame(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                        uint32_t *stored)
+{
+    bool asks = answer->kind == UET_SAY_EP_REQ;
+    uint32_t bytes = asks ? MRC_ERTH : MRC_EETH;
+    uint8_t *eth = begin(ep, qp, asks ? MRC_EP_REQ : MRC_EP_RSP, MRC_NODE, answer, bytes);
+    if (asks) {
+        eth[1] = answer->code;
+        be32_store(eth + 4, answer->opaque);
+        store_stamp(eth + 12, answer->stamp);
+    } else {
+        eth[1] = (uint8_t)(answer->code << 2);
+        be16_store(eth + 28, answer->stamp);
+    }
+    return frame_close(ep, eth - WIRE_BTH, eth + bytes, 0, stored);
 }
 
 /* --- and back ---------------------------------------------------------------------------------- */
 
 static void read_data(struct uet_packet *packet, unsigned opcode)
 {
-    const uint8_t *bth = packet->pds, *reth = bth + WIRE_BTH + MRC_METH;
+    uint32_t before = WIRE_BTH + MRC_METH;
+    const uint8_t *bth = packet->pds;
     bool has_imm = opcode == MRC_WRITE_LAST_IMM || opcode == MRC_WRITE_ONLY_IMM;
     bool starts = opcode != MRC_WRITE_MIDDLE && opcode != MRC_WRITE_LAST &&
                   opcode != MRC_WRITE_LAST_IMM;
     uint32_t pad = bth[1] >> 4 & 3;
-    uint32_t headers = WIRE_BTH + MRC_METH + WIRE_RETH + (has_imm ? WIRE_IMMDT : 0);
     packet->kind = UET_IS_DATA;
+    if (bth[8] & MRC_STAMPED) {
+        if (packet->there >= before + MRC_TSETH)
+            packet->stamp = be16_load(bth + before);
+        before += MRC_TSETH;
+    }
+    const uint8_t *reth = bth + before;
+    uint32_t headers = before + WIRE_RETH + (has_imm ? WIRE_IMMDT : 0);
     if (packet->bytes < headers + pad || packet->there < headers)
         return;
     packet->offset = be64_load(reth);
@@ -160,6 +200,7 @@ static void read_ack(struct uet_packet *packet, const uint8_t *seth)
     packet->ahead = packet->to_probe ? 0 : (int16_t)packet->opaque;
     packet->map_ahead = be16_load(seth + 18);
     packet->map = be64_load(seth + 20);
+    packet->stamp = be16_load(seth + 28);
 }
 
 static void read_nack(struct uet_packet *packet, const uint8_t *neth)
@@ -174,8 +215,16 @@ static void read_probe(struct uet_packet *packet, const uint8_t *peth)
     packet->kind = UET_IS_PROBE;
     packet->opaque = be16_load(peth + 4);
     packet->from = be16_load(peth + 8);
-    if (packet->to == MRC_PROBED)
-        packet->to = be16_load(peth + 10);
+    packet->stamp = be16_load(peth + 12);
+}
+
+static void read_node(struct uet_packet *packet, const uint8_t *eth, bool asks)
+{
+    packet->kind = asks ? UET_IS_EP_REQ : UET_IS_EP_RSP;
+    packet->psn &= UINT16_MAX;
+    packet->code = asks ? eth[1] & 3 : eth[1] >> 2 & 3;
+    packet->stamp = be16_load(eth + (asks ? 12 : 28));
+    packet->links = asks ? be32_load(eth + 4) : 0;
 }
 
 static void read(struct uet_packet *packet)
@@ -194,8 +243,12 @@ static void read(struct uet_packet *packet)
         read_ack(packet, eth);
     else if (opcode == MRC_NACK && there >= MRC_NETH)
         read_nack(packet, eth);
-    else if (opcode == MRC_PROBE && there >= MRC_PETH)
+    else if (opcode == MRC_PROBE_REQ && there >= MRC_PETH)
         read_probe(packet, eth);
+    else if (opcode == MRC_EP_REQ && there >= MRC_ERTH)
+        read_node(packet, eth, true);
+    else if (opcode == MRC_EP_RSP && there >= MRC_EETH)
+        read_node(packet, eth, false);
 }
 
 const struct uet_format MRC_FORMAT = {

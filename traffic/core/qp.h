@@ -243,6 +243,9 @@ struct ep {
     struct sue *sue;             /* the same */
     struct entropy *entropies;   /* UET: one per queue pair and port */
     struct way *ways;            /* UET by MRC: one per queue pair and value; or NULL */
+    uint16_t *reverse;           /* MRC: the ways of answers, one per queue pair and port; or NULL */
+    ns_t repeat_at;              /* when requests that nobody answered go again */
+    uint16_t requests;           /* how many there were, counted round */
     struct ep_way_note *way_notes; /* of these, made when the first is */
     uint32_t n_way_notes;
     uint8_t *planes;             /* UET with several ports: by queue pair, ends at all but the first */

@@ -584,6 +584,7 @@ static ns_t wake(const struct ep *ep, ns_t now)
     at = ns_least(at, asking_due(ep) > free ? asking_due(ep) : free);
     at = ns_least(at, rx_buffer_due(&ep->rx_buffer));
     at = ns_least(at, uet_grant_due(ep));
+    at = ns_least(at, ep->repeat_at);
     if (ep->inc)
         at = ns_least(at, ep->inc->due(ep, now));
     if (ep->notices.head) {

@@ -4,6 +4,7 @@
  *   uet_receive.c  messages in: placed where they say
  *   uet_answer.c   what is owed to a peer: answers, questions, credit
  *   uet_frame.c    templates to frames
+ *   mrc_node.c     what MRC's adapters ask each other, and ways for answers
  *
  * Every packet takes a way of its own (entropy.h), says where its bytes belong and is answered by
  * itself. Nothing is ever sent again but what is known to be lost: by a NACK for what was cut, by what
@@ -21,6 +22,7 @@
 #define EP_UET_H
 
 #include "entropy.h"
+#include "mrc_wire.h"
 #include "transport.h"
 #include "tss.h"
 #include "uet_wire.h"
@@ -35,7 +37,9 @@ struct uet_sent {
     bool again; /* it was not the first */
 };
 
-enum uet_answer_kind { UET_SAY_ACK, UET_SAY_NACK, UET_SAY_PROBE, UET_SAY_CREDIT_REQ };
+enum uet_answer_kind {
+    UET_SAY_ACK, UET_SAY_NACK, UET_SAY_PROBE, UET_SAY_CREDIT_REQ, UET_SAY_EP_REQ, UET_SAY_EP_RSP
+};
 
 /* An answer that is owed. */
 struct uet_answer {
@@ -45,7 +49,15 @@ struct uet_answer {
     uint8_t kind, code;
     uint16_t opaque; /* a probe's own, that its answer has too: one and the way it asks about, or which
                       * question it is of a lossless class, or 0 */
+    uint16_t stamp; /* that of what it answers */
     bool marked, again, to_probe;
+};
+
+/* The last request of a queue pair's adapter, if it was not answered (mrc_node.c). */
+struct mrc_request {
+    ns_t at;
+    uint16_t number, entropy;
+    bool open;
 };
 
 enum { UET_ANSWERS = 64, UET_QUESTIONS = 16, UET_QUESTION = 0x8000 /* in `opaque`: it is one */ };
@@ -84,6 +96,7 @@ struct uet {
     uint8_t *lists;          /* by entropy: where a carrier leads; NULL: it is not steered */
     ns_t base_rtt;           /* of an empty fabric */
     uint32_t source;         /* what the peer is in its domain (tss.c) */
+    uint8_t peer_up;         /* bit i: the peer's port i has a link, as far as it told */
 
     /* Responder. */
     struct seqset got;
@@ -94,7 +107,17 @@ struct uet {
     uint64_t demand, granted; /* bytes: what the peer would be granted, and was */
     struct qp *demands_next;
     bool in_demands, owes_grant;
+
+    /* MRC: */
+    uint16_t *reverse;          /* by port: the entropy that answers take, or MRC_NO_WAY; or NULL */
+    struct mrc_request probe;   /* of a way for answers */
+    struct mrc_request status;  /* of our ports: to be answered by the peer, of which this is the first */
+    uint16_t told;              /* the number of the last that the peer told of its ports */
+    uint8_t tries;
+    bool has_told;
 };
+
+#define MRC_NO_WAY UINT16_MAX
 
 enum uet_kind {
     UET_IS_NOTHING, /* that is known, or too short */
@@ -105,6 +128,8 @@ enum uet_kind {
     UET_IS_PROBE,
     UET_IS_CREDIT,
     UET_IS_CREDIT_REQ,
+    UET_IS_EP_REQ,
+    UET_IS_EP_RSP,
 };
 
 #define UET_UNTOLD UINT32_MAX
@@ -125,6 +150,8 @@ struct uet_packet {
     uint8_t code;          /* NACK, */
     uint32_t wanted;       /* and of what came out of order the PSN that should have */
     uint32_t credit;       /* granted, or wanted; of 256 bytes */
+    uint32_t links;        /* EP_REQ: of the peer's ports */
+    uint16_t stamp;        /* MRC: of data and what asks; of answers that of what they answer */
     bool marked;           /* on the way here */
     bool told_marked, told_bad; /* answers: the packet they answer was; its way is not to be used */
     bool again, to_probe, spends; /* spends: of a connection that needs credit */
@@ -140,7 +167,7 @@ struct uet_packet {
 struct uet_segment {
     uint64_t seq;
     uint32_t offset, bytes, credit_target;
-    uint16_t entropy;
+    uint16_t entropy, stamp;
     bool again;
     const struct ep_message *message;
 };
@@ -195,9 +222,23 @@ void uet_nacked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, n
 /* The ways that are not to be used, bit i: entropy i. False if none would be left, or no states are kept. */
 bool uet_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
 void uet_credited(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns_t now);
+uint16_t uet_next_entropy(const struct ep *ep, const struct qp *qp, uint8_t port, ns_t now);
 
 /* uet_receive.c */
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
+bool uet_is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip); /* by any plane */
+
+/* mrc_frame.c: a time as frames have it; a request of the adapter itself, or a response: `seq` is its
+ * number, `code` the operation, `opaque`, of a request, the ports that have a link. */
+uint16_t mrc_stamp(ns_t now);
+uint32_t mrc_node_frame(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                        uint32_t *stored);
+
+/* mrc_node.c */
+void mrc_ports_changed(struct ep *ep, ns_t now);
+void mrc_seek_way(struct ep *ep, struct qp *qp, ns_t now); /* data came: know a way for answers */
+void mrc_take(struct ep *ep, const uint8_t *ip, const struct uet_packet *packet, ns_t now);
+void mrc_repeat(struct ep *ep, ns_t now);
 
 /* uet_answer.c */
 void uet_owe(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now);
@@ -238,7 +279,8 @@ static inline uint32_t uet_ses_bytes(unsigned next)
 /* The size of a packet with so much on board, at most; and of one of a message. */
 static inline uint32_t uet_frame_size(const struct ep *ep, uint32_t bytes)
 {
-    return bth_at(ep) + ep->tss_bytes + ep->format->headers + bytes + WIRE_ICRC;
+    uint32_t stamp = ep->config.timestamps ? MRC_TSETH : 0;
+    return bth_at(ep) + ep->tss_bytes + ep->format->headers + stamp + bytes + WIRE_ICRC;
 }
 
 static inline uint32_t uet_size_of(const struct ep *ep, const struct ep_message *message, uint32_t bytes)
@@ -252,12 +294,19 @@ static inline uint8_t uet_plane(const struct ep *ep, uint16_t entropy)
     return (uint8_t)(entropy & (ep->config.ports - 1u));
 }
 
+/* The ports that have a link at both ends, as far as is known; if there is none, ours that have one. */
+static inline uint8_t uet_links(const struct ep *ep, const struct qp *qp)
+{
+    uint8_t both = ep->up & qp->uet->peer_up;
+    return both ? both : ep->up;
+}
+
 /* The port that something of an entropy leaves by, whatever it says: its plane's, or any that has a
  * link. */
-static inline uint8_t uet_port(const struct ep *ep, uint16_t entropy)
+static inline uint8_t uet_port(const struct ep *ep, const struct qp *qp, uint16_t entropy)
 {
-    uint8_t plane = uet_plane(ep, entropy);
-    return ep->up >> plane & 1 || !ep->up ? plane : first_port(ep->up);
+    uint8_t plane = uet_plane(ep, entropy), up = uet_links(ep, qp);
+    return up >> plane & 1 || !up ? plane : first_port(up);
 }
 
 #endif

@@ -30,14 +30,19 @@ static bool several(const struct ep *ep) { return ep->config.ports > 1; }
 uint8_t uet_answer_port(const struct ep *ep, const struct qp *qp)
 {
     const struct uet *uet = qp->uet;
-    return uet_port(ep, uet->owes_grant || !uet->answers ? uet->heard
-                                                         : uet->answers[uet->first_answer].entropy);
+    uint16_t entropy = uet->owes_grant || !uet->answers ? uet->heard
+                                                        : uet->answers[uet->first_answer].entropy;
+    return uet_port(ep, qp, entropy);
 }
 
-/* The way an answer takes: that of what it answers, unless that is known to be no good from here. */
+/* The way an answer takes: that of its plane which is known to lead there, or else that of what it
+ * answers, unless that is known to be no good from here. */
 static uint16_t way_back(const struct ep *ep, const struct qp *qp, uint16_t entropy)
 {
     uint16_t ports = ep->config.ports, ways = ep->config.entropies;
+    const uint16_t *reverse = qp->uet->reverse;
+    if (reverse && reverse[uet_plane(ep, entropy)] != MRC_NO_WAY)
+        return reverse[uet_plane(ep, entropy)];
     if (!qp->uet->ways || entropy >= ways)
         return entropy;
     const struct health *health = &qp->uet->entropy[uet_plane(ep, entropy)].health;
@@ -62,7 +67,7 @@ uint32_t uet_target(const struct ep *ep, const struct qp *qp)
     return uet_spends(qp) ? qp->out->cc->ops->target(qp->out->cc, backlog_frames(ep, qp)) : 0;
 }
 
-static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answer *answer,
+static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answer *answer, ns_t now,
                              uint32_t *stored)
 {
     struct uet *uet = qp->uet;
@@ -73,6 +78,10 @@ static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answ
     }
     struct uet_answer its = *answer;
     its.way = its.entropy;
+    if (its.kind == UET_SAY_PROBE || its.kind == UET_SAY_EP_REQ)
+        its.stamp = mrc_stamp(now);
+    if (its.kind == UET_SAY_EP_REQ)
+        return mrc_node_frame(ep, qp, &its, stored);
     if (its.kind == UET_SAY_PROBE)
         return ep->format->control(ep, qp, UET_CTRL_PROBE, &its, (uint32_t)its.seq, stored);
     if (its.kind == UET_SAY_CREDIT_REQ) {
@@ -80,6 +89,8 @@ static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answ
         return ep->format->control(ep, qp, UET_CTRL_CREDIT_REQ, &its, uet_target(ep, qp), stored);
     }
     its.way = way_back(ep, qp, its.entropy);
+    if (its.kind == UET_SAY_EP_RSP)
+        return mrc_node_frame(ep, qp, &its, stored);
     return its.kind == UET_SAY_NACK ? ep->format->nack(ep, qp, &its, stored)
                                     : ep->format->ack(ep, qp, &its, stored);
 }
@@ -90,7 +101,7 @@ bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
     if (!uet->owes_grant && !uet->n_answers)
         return true;
     const struct uet_answer *answer = uet->answers ? &uet->answers[uet->first_answer] : NULL;
-    uint32_t stored, wire = answer_frame(ep, qp, answer, &stored);
+    uint32_t stored, wire = answer_frame(ep, qp, answer, now, &stored);
     uint8_t port = uet_answer_port(ep, qp), priority = answer_priority(ep, qp);
     if (schedule_send(ep, port, stored, wire, priority, qp->in->answer_ready, now) == PS_NEVER)
         return false;
@@ -101,6 +112,7 @@ bool uet_answer(struct ep *ep, struct qp *qp, ns_t now)
         ep->counters.tx_naks += answer->kind == UET_SAY_NACK;
         ep->counters.tx_acks += answer->kind == UET_SAY_ACK;
         ep->counters.tx_probes += answer->kind == UET_SAY_PROBE;
+        ep->counters.tx_endpoint_requests += answer->kind == UET_SAY_EP_REQ;
         uet->first_answer = (uint8_t)((uet->first_answer + 1) % UET_ANSWERS);
         uet->n_answers--;
     }

@@ -35,7 +35,7 @@ static void carry(struct ep *ep, const uint8_t *list)
 
 uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, uint16_t entropy)
 {
-    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), plane = uet_port(ep, entropy);
+    uint8_t *ip = ep->frame + WIRE_IP_AT, *udp = ep->frame + udp_at(ep), plane = uet_port(ep, qp, entropy);
     uint16_t port = (uint16_t)(UET_FIRST_PORT + entropy);
     memcpy(ep->frame, template, bth_at(ep));
     stamp_flow(ep->frame, &qp->flow);

@@ -65,6 +65,7 @@ static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *pac
     struct uet_answer answer = {
         .seq = seq,
         .entropy = packet->entropy,
+        .stamp = packet->stamp,
         .marked = packet->marked,
         .again = packet->again,
     };
@@ -83,6 +84,8 @@ static void take_data(struct ep *ep, struct qp *qp, const struct uet_packet *pac
     uet->received += packet->was;
     if (packet->spends && uet_spends(qp))
         uet_want_credit(ep, qp, packet->credit, now);
+    if (uet->reverse)
+        mrc_seek_way(ep, qp, now);
     if (early) {
         refuse_early(ep, qp, &answer, now);
         return;
@@ -121,6 +124,7 @@ static void take_probe(struct ep *ep, struct qp *qp, const struct uet_packet *pa
     struct uet_answer answer = {.seq = seq < qp->expected ? qp->expected - 1 : seq,
                                 .to_probe = true,
                                 .opaque = packet->opaque,
+                                .stamp = packet->stamp,
                                 .entropy = packet->entropy};
     answer.marked = uet_is_of_way(answer.opaque) && packet->marked; /* what is asked about a tail is no traffic */
     uet_owe(ep, qp, &answer, now);
@@ -205,8 +209,7 @@ static void take_known(struct ep *ep, struct qp *qp, const struct uet_packet *pa
         ep->counters.rx_refused++;
 }
 
-/* By any of its planes. */
-static bool is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
+bool uet_is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
 {
     enum { MACS = 12 };
     uint32_t source = ip_source_at(ip), bytes = ip_address_bytes(ip);
@@ -228,9 +231,13 @@ void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
         ++*wrong;
         return;
     }
-    struct qp *qp = qp_find(ep, packet.to);
     ep->counters.rx_cut_packets += packet.cut;
-    if (!qp || qp->error || !is_from_peer(ep, qp, frame + WIRE_IP_AT) ||
+    if (packet.kind == UET_IS_EP_REQ || packet.kind == UET_IS_EP_RSP) {
+        mrc_take(ep, frame + WIRE_IP_AT, &packet, now);
+        return;
+    }
+    struct qp *qp = qp_find(ep, packet.to);
+    if (!qp || qp->error || !uet_is_from_peer(ep, qp, frame + WIRE_IP_AT) ||
         !tss_is_from_peer(ep, qp, &packet) ||
         (packet.from != qp->remote && packet.from != UET_UNTOLD))
         ep->counters.rx_no_queue_pair++;

@@ -66,6 +66,7 @@ void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt)
     uet->round_trip = base_rtt;
     uet->overtaken = config->window;
     uet->base_rtt = base_rtt;
+    uet->peer_up = UINT8_MAX;
     uint16_t each = config->entropies / config->ports;
     for (uint32_t port = 0; port < config->ports; port++)
         entropy_init(&uet->entropy[port], config->entropy, each, qp->number ^ config->seed ^ port << 16,
@@ -161,7 +162,7 @@ static struct entropy *entropy_of(const struct ep *ep, const struct qp *qp, uint
 
 static uint16_t way_of(const struct ep *ep, uint16_t entropy) { return entropy / ep->config.ports; }
 
-static uint16_t next_entropy(const struct ep *ep, const struct qp *qp, uint8_t port, ns_t now)
+uint16_t uet_next_entropy(const struct ep *ep, const struct qp *qp, uint8_t port, ns_t now)
 {
     return entropy_next(&qp->uet->entropy[port], now) * ep->config.ports + port;
 }
@@ -170,7 +171,7 @@ static void ask_for_credit(struct ep *ep, struct qp *qp, ns_t now)
 {
     struct uet_answer request = {.kind = UET_SAY_CREDIT_REQ};
     if (ep->config.ports > 1)
-        request.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
+        request.entropy = uet_next_entropy(ep, qp, first_port(qp->ports), now);
     uet_owe(ep, qp, &request, now);
 }
 
@@ -238,7 +239,8 @@ static void choose_ports(const struct ep *ep, struct qp *qp)
         good |= (uint8_t)((health->good != 0) << port);
         free |= (uint8_t)(!health_denies_all(health) << port);
     }
-    qp->ports = good & ep->up ? good & ep->up : free & ep->up ? free & ep->up : ep->up ? ep->up : good;
+    uint8_t up = uet_links(ep, qp);
+    qp->ports = good & up ? good & up : free & up ? free & up : up ? up : good;
 }
 
 /* What is known of a way; of one that nothing is kept of it is good. */
@@ -301,7 +303,7 @@ static void probe_ways(struct ep *ep, struct qp *qp, ns_t now)
     struct uet *uet = qp->uet;
     for (uint8_t port = 0; uet->ways && port < ep->config.ports; port++) {
         struct health *health = &uet->entropy[port].health;
-        while (ep->up >> port & 1 && uet->n_answers < UET_ANSWERS / 2) {
+        while (uet_links(ep, qp) >> port & 1 && uet->n_answers < UET_ANSWERS / 2) {
             uint16_t way = health_probe(health, uet->round_trip, now);
             if (way == HEALTH_NO_WAY)
                 break;
@@ -335,7 +337,8 @@ static uint32_t send(struct ep *ep, struct qp *qp, uint8_t port, ns_t now)
     struct uet_segment segment = {.seq = again ? next_lost(qp) : out->next, .again = again};
     segment.message = message_at(ep, qp, segment.seq, &segment.offset, &segment.bytes);
     struct entropy before = uet->entropy[port];
-    segment.entropy = next_entropy(ep, qp, port, now);
+    segment.entropy = uet_next_entropy(ep, qp, port, now);
+    segment.stamp = mrc_stamp(now);
     segment.credit_target = uet_target(ep, qp);
     uint32_t stored, wire = ep->format->data(ep, qp, &segment, &stored);
     ps_t at = schedule_send(ep, port, stored, wire, qp->priority, qp->ready, now);
@@ -582,6 +585,21 @@ static void arrived_by(struct ep *ep, struct qp *qp, const struct uet_packet *pa
                     packet->told_marked);
     if (packet->told_bad)
         lost_by(ep, qp, packet->about, now);
+    else if (qp->uet->reverse)
+        qp->uet->reverse[uet_plane(ep, packet->about)] = packet->about;
+}
+
+/* How long a packet took, and its answer: as the stamp that came back says, which knows of which
+ * transmission, or what is noted of the last; 0: untold. A stamp comes round after 8 ms: who was sent
+ * longer ago is not told by it. */
+static ns_t round_trip_of(const struct ep *ep, const struct uet_packet *packet,
+                          const struct uet_sent *record, ns_t now)
+{
+    if (!record->at || !ep->config.timestamps)
+        return record->again != packet->again || !record->at ? 0 : now - record->at;
+    if (now - record->at >= (ns_t)MRC_STAMP_NS * UINT16_MAX)
+        return 0;
+    return (ns_t)(uint16_t)(mrc_stamp(now) - packet->stamp) * MRC_STAMP_NS;
 }
 
 /* Tell a queue pair's control of an answer that brought news. */
@@ -627,12 +645,10 @@ void uet_acked(struct ep *ep, struct qp *qp, const struct uet_packet *packet, ns
         upto++;
     if (remembered) {
         arrived_by(ep, qp, packet, now);
-        if (record.again != packet->again)
-            record.at = 0; /* another transmission's answer */
         if (record.again && !packet->again)
             uet->overtaken *= 2; /* it was late, and not lost */
     }
-    ns_t took = record.at ? now - record.at : 0;
+    ns_t took = round_trip_of(ep, packet, &record, now);
     if (took)
         note_round_trip(uet, took);
     if (to_probe && uet_is_of_way(packet->opaque))
@@ -737,7 +753,7 @@ static void probe(struct ep *ep, struct qp *qp, ns_t now)
     }
     struct uet_answer probe = {.kind = UET_SAY_PROBE, .seq = worth_asking_for(qp)};
     if (uet->ways || ep->config.ports > 1)
-        probe.entropy = next_entropy(ep, qp, first_port(qp->ports), now);
+        probe.entropy = uet_next_entropy(ep, qp, first_port(qp->ports), now);
     uet->probed_at = now;
     if (qp->una < qp->out->sent)
         uet_owe(ep, qp, &probe, now);

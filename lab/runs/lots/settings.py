@@ -10,7 +10,7 @@ from params.classes import DSCP_PRIORITIES
 from params.load_balancing import Moves, Policy
 from topologies import Fabric, NodeKind
 from traffic.congestion import CONTROLS, NONE, Control, Kind, Parameter
-from traffic.endpoint import Delivery, Entropy, Headers
+from traffic.endpoint import MRC_OPTIONS, Delivery, Entropy, Headers
 
 CLASSES = range(7)
 _ROOM = 4296  # bytes that a frame may need besides its payload: the largest cell, and headers
@@ -235,6 +235,8 @@ def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
         kinds = "oblivious", "bitmap", "reps", "single", "mrc"
         found |= {"kind": chosen.transport, **lot.maybe(0.8, entropy=lot.one(kinds))}
         found |= lot.maybe(0.5, entropies=lot.one(entropies)) if least <= 128 else {}
+        if chosen.transport == "mrc":
+            found |= {key: True for key in MRC_OPTIONS if lot.chance(0.5)}
     if CONTROLS[chosen.cc].parameters:
         found |= lot.maybe(0.7, **{chosen.cc: _parameters(lot, CONTROLS[chosen.cc])})
     first = lot.wide(50_000, 10**6)

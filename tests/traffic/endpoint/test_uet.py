@@ -360,19 +360,27 @@ def mrc_write(to: int, psn: int, offset: int = 0, key: int = 1) -> bytes:
 
 
 def mrc_answer(psn: int, ids: tuple[int, int], *, ahead: int = 0, bitmap: int = 0) -> bytes:
-    head = struct.pack("!HhIHHI", 8 << 11, ahead, 0xC000_0000, *ids, psn & 0xFFFFFF)
+    head = struct.pack("!HhIHHI", 0, ahead, 0xC000_0000, *ids, psn & 0xFFFFFF)
     return bth(0xDC, ids[1], 7) + head + struct.pack("!BBHQQ", 0, 0, 1, bitmap, 0)
 
 
 def mrc_nack(psn: int, ids: tuple[int, int], reason: int = 1) -> bytes:
-    said = struct.pack("!HBBIHHII", 10 << 11, reason, 0, 0xC000_0000, *ids, psn & 0xFFFFFF, 0)
+    said = struct.pack("!HBBIHHII", 0, reason, 0, 0xC000_0000, *ids, psn & 0xFFFFFF, 0)
     return bth(0xDD, ids[1], psn) + said
 
 
 def mrc_probe(psn: int, ids: tuple[int, int], number: int = 0) -> bytes:
-    to = 2 if number else ids[1]
-    said = struct.pack("!HBBHHHHI", 11 << 11 | 6 << 7, 0, 0, number, 0, *ids, 0)
-    return bth(0xDE, to, psn) + said
+    said = struct.pack("!HBBHHHHI", 0, 0, 0, number, 0, *ids, 0)
+    return bth(0xDE, ids[1], psn) + said
+
+
+def mrc_requests(to: int, operation: int, mask: int = 0) -> list[bytes]:
+    """A request of an adapter, of which ports are none of it unless told, and an answer to none."""
+    request = struct.pack("!HHIIHH", operation, 0, mask, 0, 0, 1)
+    return [
+        bth(0xD8, to, 5) + request,
+        bth(0xD9, to, 5) + struct.pack("!H26xHHI", operation << 2, 0, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -410,9 +418,14 @@ def test_strangers_change_nothing_of_mrc(strict_star: Path, seed: int) -> None:
     others = answers(C, mine) + answers(B, (99, 17)) + answers(B, (18, 99))
     others += writes(C, 17) + writes(B, 99)
     peers = answers(B, mine) + writes(B, 17)
-    opcodes = (0x06, 0xC5, 0xDF, 0xD8)
+    others += [uet_frame(said, src=C, **ip) for said in mrc_requests(2, 1, mask=2)]
+    others += [uet_frame(said, src=B, **ip) for said in mrc_requests(17, 1, mask=2)]
+    for operation in (0, 2, 3):
+        peers += [uet_frame(said, src=B, **ip) for said in mrc_requests(2, operation)]
+    opcodes = (0x06, 0xC5, 0xDF, 0xD7)
     unknown = [uet_frame(bth(opcode, 17, 3) + bytes(64), **ip) for opcode in opcodes]
     cut_off = (mrc_nack(3, mine)[:20], mrc_answer(3, mine)[:40], mrc_probe(3, mine)[:24])
+    cut_off += tuple(said[:27] for said in mrc_requests(17, 1))
     short = [uet_frame(said, **ip) for said in cut_off]
     lines = [
         f"inject {A} at={rng.randrange(1000, 150_000)} {frame.hex()}"
@@ -447,11 +460,12 @@ def random_uet(rng: random.Random, cc: str, ids: tuple[int, int], psn: int, src:
 
 def random_mrc(rng: random.Random, _cc: str, ids: tuple[int, int], psn: int, src: str) -> bytes:
     """The same of MRC; a write does not say who sent it."""
-    opcodes = [0xDC, 0xDD, 0xDE]
+    opcodes = [0xDC, 0xDD, 0xDE, *([0xD9] if src == C or ids == (18, 17) else [])]
     opcodes += [*range(0xC6, 0xCC), rng.randrange(256)] if ids[0] == 18 or ids[1] != 17 else []
     opcode, psn = rng.choice(opcodes), psn & 0xFFFFFF
     flags = rng.randbytes(1)
-    head = struct.pack("!BcHII", opcode, flags, 0xFFFF, ids[1], rng.randrange(256) << 24 | psn)
+    to = 2 if opcode == 0xD9 else ids[1]
+    head = struct.pack("!BcHII", opcode, flags, 0xFFFF, to, rng.randrange(256) << 24 | psn)
     said = head + rng.randbytes(8) + struct.pack("!HHI", *ids, psn)
     said += rng.randbytes(rng.choice((20, 44, 200)))
     return uet_frame(said, src=src, dscp=rng.choice((26, 41, 48)), was=rng.choice((0, 0, 4000)),
