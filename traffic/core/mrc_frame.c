@@ -26,8 +26,6 @@ static uint8_t *begin(struct ep *ep, const struct qp *qp, uint8_t opcode, uint32
     return at;
 }
 
-uint16_t mrc_stamp(ns_t now) { return (uint16_t)(now / MRC_STAMP_NS); }
-
 static void store_stamp(uint8_t *at, uint16_t stamp)
 {
     be16_store(at, stamp);
@@ -134,8 +132,8 @@ static uint32_t control(struct ep *ep, const struct qp *qp, unsigned what,
     return frame_close(ep, peth - WIRE_BTH, peth + MRC_PETH, 0, stored);
 }
 
-uint32_t mrc_node_frame(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
-                        uint32_t *stored)
+static uint32_t node(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                     uint32_t *stored)
 {
     bool asks = answer->kind == UET_SAY_EP_REQ;
     uint32_t bytes = asks ? MRC_ERTH : MRC_EETH;
@@ -252,5 +250,6 @@ static void read(struct uet_packet *packet)
 }
 
 const struct uet_format MRC_FORMAT = {
-    ROCE_PORT, WIRE_BTH + MRC_METH + WIRE_RETH, WIRE_BTH, PSN_MASK, data, ack, nack, control, read,
+    ROCE_PORT, WIRE_BTH + MRC_METH + WIRE_RETH, WIRE_BTH, PSN_MASK, data, ack, nack, control, node,
+    read,
 };

@@ -35,6 +35,7 @@
 #ifndef EP_MRC_WIRE_H
 #define EP_MRC_WIRE_H
 
+#include "units.h"
 #include "wire.h"
 
 enum mrc_opcode {
@@ -66,6 +67,9 @@ enum {
     MRC_STAMP_KIND = 1,
     MRC_CC_NACK = 2,
 };
+
+/* A time as frames have it. */
+static inline uint16_t mrc_stamp(ns_t now) { return (uint16_t)(now / MRC_STAMP_NS); }
 
 enum { MRC_ACK_REQUEST = 0x80, MRC_RETX = 0x20, MRC_STAMPED = 0x10 }; /* of a BTH's ninth byte */
 enum { MRC_SKIP_ONCE = 1 << 5, MRC_ALWAYS_SKIP = 2 << 5, MRC_M = 3 << 5, MRC_PROBE_ANSWER = 0x02 };

@@ -187,6 +187,10 @@ struct uet_format {
                      uint32_t *stored);
     uint32_t (*control)(struct ep *ep, const struct qp *qp, unsigned what,
                         const struct uet_answer *answer, uint32_t payload, uint32_t *stored);
+    /* A request of the adapter itself, or a response: `seq` is its number, `code` the operation,
+     * `opaque`, of a request, the ports that have a link. MRC's alone. */
+    uint32_t (*node)(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
+                     uint32_t *stored);
     /* Of a packet whose lengths and CRC are right. */
     void (*read)(struct uet_packet *packet);
 };
@@ -214,6 +218,7 @@ uint8_t *uet_begin(struct ep *ep, const struct qp *qp, const uint8_t *template, 
 uint64_t uet_map_from(const struct uet *uet, uint64_t from);
 uint64_t uet_map_begin(const struct qp *qp, const struct uet_answer *answer);
 uint16_t uet_early(const struct qp *qp); /* how far the last that came is ahead */
+bool uet_is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip); /* by any plane */
 
 /* uet_send.c */
 void uet_prepare(struct ep *ep, struct qp *qp, ns_t base_rtt);
@@ -226,13 +231,6 @@ uint16_t uet_next_entropy(const struct ep *ep, const struct qp *qp, uint8_t port
 
 /* uet_receive.c */
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
-bool uet_is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip); /* by any plane */
-
-/* mrc_frame.c: a time as frames have it; a request of the adapter itself, or a response: `seq` is its
- * number, `code` the operation, `opaque`, of a request, the ports that have a link. */
-uint16_t mrc_stamp(ns_t now);
-uint32_t mrc_node_frame(struct ep *ep, const struct qp *qp, const struct uet_answer *answer,
-                        uint32_t *stored);
 
 /* mrc_node.c */
 void mrc_ports_changed(struct ep *ep, ns_t now);

@@ -81,7 +81,7 @@ static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answ
     if (its.kind == UET_SAY_PROBE || its.kind == UET_SAY_EP_REQ)
         its.stamp = mrc_stamp(now);
     if (its.kind == UET_SAY_EP_REQ)
-        return mrc_node_frame(ep, qp, &its, stored);
+        return ep->format->node(ep, qp, &its, stored);
     if (its.kind == UET_SAY_PROBE)
         return ep->format->control(ep, qp, UET_CTRL_PROBE, &its, (uint32_t)its.seq, stored);
     if (its.kind == UET_SAY_CREDIT_REQ) {
@@ -90,7 +90,7 @@ static uint32_t answer_frame(struct ep *ep, struct qp *qp, const struct uet_answ
     }
     its.way = way_back(ep, qp, its.entropy);
     if (its.kind == UET_SAY_EP_RSP)
-        return mrc_node_frame(ep, qp, &its, stored);
+        return ep->format->node(ep, qp, &its, stored);
     return its.kind == UET_SAY_NACK ? ep->format->nack(ep, qp, &its, stored)
                                     : ep->format->ack(ep, qp, &its, stored);
 }

@@ -12,6 +12,20 @@ static void move_to(struct ep *ep, const struct qp *qp, uint8_t plane)
     memcpy(ip + ip_source_at(ip), ends + MACS, 2 * ip_address_bytes(ip));
 }
 
+bool uet_is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
+{
+    enum { MACS = 12 };
+    uint32_t source = ip_source_at(ip), bytes = ip_address_bytes(ip);
+    if (qp_is_from_peer(qp, ip))
+        return true;
+    for (uint32_t plane = 1; plane < ep->config.ports; plane++) {
+        const uint8_t *ours = qp->uet->planes + (plane - 1) * ends_bytes(ep) + MACS;
+        if (!memcmp(ip + source, ours + bytes, bytes) && !memcmp(ip + source + bytes, ours, bytes))
+            return true;
+    }
+    return false;
+}
+
 /* Where a queue pair's packets are carried by an entropy and a plane; NULL: nowhere. The plane is not the
  * entropy's own if that has no link. */
 static const uint8_t *list_of(const struct ep *ep, const struct qp *qp, uint16_t entropy, uint8_t plane)
@@ -389,14 +403,15 @@ static void read_uud(struct uet_packet *packet)
 }
 
 static const struct uet_format RUD = {
-    UET_PORT, UET_PDS + UET_SES, UET_PDS, UINT32_MAX, data, ack, nack, control, read_rud,
+    UET_PORT, UET_PDS + UET_SES, UET_PDS, UINT32_MAX, data, ack, nack, control, NULL, read_rud,
 }, ROD = {
-    UET_PORT, UET_PDS + UET_SES, UET_PDS, UINT32_MAX, data, ack, nack, control, read_rod,
+    UET_PORT, UET_PDS + UET_SES, UET_PDS, UINT32_MAX, data, ack, nack, control, NULL, read_rod,
 }, RUDI = {
     UET_PORT, UET_PDS_RUDI + UET_SES, UET_PDS_RUDI, UINT16_MAX, data_rudi, respond_rudi, nack_rudi,
-    NULL, read_rudi,
+    NULL, NULL, read_rudi,
 }, UUD = {
-    UET_PORT, UET_PDS_UUD + UET_SES, UET_PDS_UUD, UINT32_MAX, data_uud, NULL, NULL, NULL, read_uud,
+    UET_PORT, UET_PDS_UUD + UET_SES, UET_PDS_UUD, UINT32_MAX, data_uud, NULL, NULL, NULL, NULL,
+    read_uud,
 };
 
 const struct uet_format *const UET_FORMATS[] = {&RUD, &ROD, &RUDI, &UUD};

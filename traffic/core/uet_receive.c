@@ -209,20 +209,6 @@ static void take_known(struct ep *ep, struct qp *qp, const struct uet_packet *pa
         ep->counters.rx_refused++;
 }
 
-bool uet_is_from_peer(const struct ep *ep, const struct qp *qp, const uint8_t *ip)
-{
-    enum { MACS = 12 };
-    uint32_t source = ip_source_at(ip), bytes = ip_address_bytes(ip);
-    if (qp_is_from_peer(qp, ip))
-        return true;
-    for (uint32_t plane = 1; plane < ep->config.ports; plane++) {
-        const uint8_t *ours = qp->uet->planes + (plane - 1) * ends_bytes(ep) + MACS;
-        if (!memcmp(ip + source, ours + bytes, bytes) && !memcmp(ip + source + bytes, ours, bytes))
-            return true;
-    }
-    return false;
-}
-
 void uet_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)
 {
     struct uet_packet packet = {0};

@@ -235,8 +235,6 @@ def transport(lot: Lot, chosen: Frame, policy: str, *, loses: bool) -> Section:
         kinds = "oblivious", "bitmap", "reps", "single", "mrc"
         found |= {"kind": chosen.transport, **lot.maybe(0.8, entropy=lot.one(kinds))}
         found |= lot.maybe(0.5, entropies=lot.one(entropies)) if least <= 128 else {}
-        if chosen.transport == "mrc":
-            found |= {key: True for key in MRC_OPTIONS if lot.chance(0.5)}
     if CONTROLS[chosen.cc].parameters:
         found |= lot.maybe(0.7, **{chosen.cc: _parameters(lot, CONTROLS[chosen.cc])})
     first = lot.wide(50_000, 10**6)
@@ -269,6 +267,9 @@ def delivery(lot: Lot, transport: Section, *, is_ordered: bool) -> Section:
         found.pop(control.name, None)
         found["cc"] = NONE
     return found
+def mrc(lot: Lot, chosen: Frame) -> Section:
+    """What MRC's adapters tell and ask each other."""
+    return {key: True for key in MRC_OPTIONS if chosen.transport == "mrc" and lot.chance(0.5)}
 
 
 def telemetry(lot: Lot, chosen: Frame) -> Section:
