@@ -4,6 +4,7 @@
     loss.py      what packet loss costs a job, by the way adapters recover from it
     fabric.py    slow links, incast, collisions, PFC and ECN, oversubscription, placement
     energy.py    what energy goes with
+    scale_up.py  short headers inside of racks
     court.py     runs everything, has it judged, and writes it down
 
 A judge sees nothing but what the runs found, and knows no verdict beforehand: with other numbers it

@@ -21,6 +21,7 @@ from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from lab.claims.energy import ENERGY_CLAIMS
 from lab.claims.fabric import FABRIC_CLAIMS
 from lab.claims.loss import LOSS_CLAIMS
+from lab.claims.scale_up import SCALE_UP_CLAIMS
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
@@ -35,7 +36,12 @@ from views.report import page
 from views.report.again import closlab_of
 from views.report.page import Panel
 
-CLAIMS: tuple[Claim, ...] = (*LOSS_CLAIMS, *FABRIC_CLAIMS, *ENERGY_CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *LOSS_CLAIMS,
+    *FABRIC_CLAIMS,
+    *ENERGY_CLAIMS,
+    *SCALE_UP_CLAIMS,
+)
 _COLOURS = {
     Verdict.HOLDS: "green", Verdict.SOMETIMES: "yellow", Verdict.FAILS: "red",
 }  # fmt: skip

@@ -40,6 +40,7 @@ VERDICTS = {
     "oversubscription": Verdict.SOMETIMES,
     "rails": Verdict.HOLDS,
     "energy": Verdict.HOLDS,
+    "scale-up": Verdict.SOMETIMES,
 }
 
 
@@ -266,6 +267,22 @@ def test_energy() -> None:
     assert judged("energy", lambda name: with_time[name.split(", ")[-1]]) is Verdict.HOLDS
     by_load = {**with_time, "with": Found(duration_ns=300, energy_j=1.5)}
     assert judged("energy", lambda name: by_load[name.split(", ")[-1]]) is Verdict.FAILS
+
+
+def test_scale_up() -> None:
+    """Quicker always, never, or where messages are short."""
+
+    def takes(short_ns: int, long_ns: int) -> Finder:
+        def find(name: str) -> Found:
+            is_long = name.startswith(("15,360", "experts"))
+            sue_ns = long_ns if is_long else short_ns
+            return Found(duration_ns=100 if name.endswith("RoCEv2") else sue_ns)
+
+        return find
+
+    assert judged("scale-up", takes(50, 90)) is Verdict.HOLDS
+    assert judged("scale-up", takes(50, 104)) is Verdict.SOMETIMES
+    assert judged("scale-up", takes(101, 104)) is Verdict.FAILS
 
 
 def test_rails() -> None:

@@ -3,12 +3,15 @@
 In each layer every rank sends its tokens to the ranks of the experts that are to serve them, these
 compute, and send back what came of it. Who is wanted more than others is drawn anew for every
 layer: the k-th most wanted of the experts gets 1/k^skew of what the first gets, and none more than
-all tokens, for it serves a token once. So the rank of a hot expert is written to by all at once,
-and computes longer than the others; and a layer ends when the last of its tokens is back.
+all tokens, for it serves a token once. Or every token chooses by lot, those more wanted more often:
+then ranks get more or less also where all experts are wanted alike. So the rank of a hot expert is
+written to by all at once, and computes longer than the others; and a layer ends when the last of
+its tokens is back.
 """
 
 from __future__ import annotations
 
+from heapq import nlargest
 from random import Random
 from typing import Annotated, Literal
 
@@ -18,6 +21,8 @@ from params.quantity import summed
 from params.units import DurationNs, Size
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, Site
 from traffic.jobs.job import Job, Threads
+
+_MOST_DRAWS = 10**8
 
 
 class ExpertsJob(Job):
@@ -42,6 +47,10 @@ class ExpertsJob(Job):
     """How long a rank computes in a layer whose experts get an even share of the tokens."""
     skew: float = Field(default=0.0, ge=0, le=10)
     """0: all experts get the same; 1: the second most wanted gets half as much as the first."""
+    choices: Literal["shares", "lot"] = "shares"
+    """Experts get their exact shares of each rank's tokens; or every token chooses by lot."""
+    node: int = Field(default=1, ge=1, le=4096)
+    """So many ranks in a row are of one node: their tokens for each other cross no fabric."""
 
     def size(self, site: Site) -> int:
         """How many ranks it has on a site of its own."""
@@ -56,6 +65,13 @@ class ExpertsJob(Job):
                 f"{self.name}: {experts} experts, {self.active} of them active, on {ranks} ranks",
                 "let every rank have as many experts, and no more be active than there are",
             )
+        if self.choices == "lot" and self.layers * ranks * self.tokens * experts > _MOST_DRAWS:
+            raise RankError(
+                f"{self.name}: {self.tokens} tokens of each of {ranks} ranks choose by lot among "
+                f"{experts} experts",
+                f"let layers, ranks, tokens and experts multiply to {_MOST_DRAWS:,} at most, or "
+                "leave choices at shares",
+            )
         chance = Random(seed)  # noqa: S311  (an experiment's chance, not a secret)
         builder = ScheduleBuilder(ranks)
         threads = Threads(builder, self.name, self.slowdowns())
@@ -68,10 +84,10 @@ class ExpertsJob(Job):
             ]
             for _ in range(self.layers):
                 shares = wanted(experts, self.active, self.skew, chance)
-                tokens = _by_rank(shares, ranks, self.tokens)
+                tokens = self._chosen(shares, ranks, chance)
                 sent = self._send(threads, tokens, ways[0], there, self.token_bytes)
                 for rank, arrived in enumerate(sent):
-                    share = tokens[rank] * ranks / (self.active * self.tokens)
+                    share = sum(row[rank] for row in tokens) / (self.active * self.tokens)
                     threads.compute(rank, self.compute_ns * share, also=arrived)
                 size = self.combine_bytes or self.token_bytes
                 returned = self._send(threads, tokens, ways[1], back, size, is_back=True)
@@ -79,8 +95,24 @@ class ExpertsJob(Job):
                     threads.meet(rank, arrived)
         return builder.build()
 
+    def _chosen(self, shares: list[float], ranks: int, chance: Random) -> list[list[int]]:
+        """How many of each rank's tokens go to each rank, its neighbours' experts side by side."""
+        each = len(shares) // ranks
+        if self.choices == "shares":
+            bounds = range(0, len(shares), each)
+            row = [round(self.tokens * summed(shares[at : at + each])) for at in bounds]
+            return [row] * ranks
+        chosen = [[0] * ranks for _ in range(ranks)]
+        for row in chosen:
+            for _ in range(self.tokens):
+                # The largest keys are draws by weight, none twice (Efraimidis and Spirakis, 2006).
+                keys = ((chance.random() ** (1 / share), at) for at, share in enumerate(shares))
+                for _, expert in nlargest(self.active, keys):
+                    row[expert // each] += 1
+        return chosen
+
     def _send(
-        self, threads: Threads, tokens: list[int], activity: int, channel: int, size: int, *,
+        self, threads: Threads, tokens: list[list[int]], activity: int, channel: int, size: int, *,
         is_back: bool = False,
     ) -> list[list[int]]:  # fmt: skip
         """Every rank's tokens on their way to the experts, or back: what arrives, by rank."""
@@ -91,8 +123,8 @@ class ExpertsJob(Job):
         for distance in ranks[1:]:
             for rank in ranks:
                 peer = (rank + distance) % len(tokens)
-                count = tokens[rank if is_back else peer]
-                if count:
+                count = tokens[peer][rank] if is_back else tokens[rank][peer]
+                if count and rank // self.node != peer // self.node:
                     arrived[peer].append(
                         threads.builder.transfer(
                             rank,
@@ -124,9 +156,3 @@ def wanted(experts: int, active: int, skew: float, chance: Random) -> list[float
         left -= len(full)
         open_ones -= full
     return shares
-
-
-def _by_rank(shares: list[float], ranks: int, tokens: int) -> list[int]:
-    """How many of a rank's tokens go to each rank, its neighbours' experts next to each other."""
-    each = len(shares) // ranks
-    return [round(tokens * summed(shares[at : at + each])) for at in range(0, len(shares), each)]

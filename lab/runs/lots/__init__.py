@@ -176,6 +176,8 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
     traffic = content["traffic"]
     if traffic["kind"] == "experts" and lot.chance(0.5):
         traffic = traffic | {"combine_bytes": lot.wide(64, 16384)}
+        more = Lot(-14 - content["seed"])
+        traffic |= more.maybe(0.5, choices="lot") | more.maybe(0.5, node=more.upto(3))
     transport = content["transport"]
     kept = {
         key: transport[key]

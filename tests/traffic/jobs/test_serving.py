@@ -33,6 +33,45 @@ def experts(**keys: Any) -> ExpertsJob:
     return ExpertsJob.read({"tokens": 100, "compute_ns": 1000, "token_bytes": 10, **keys})
 
 
+def dispatched(seed: int, **keys: Any) -> Counter[tuple[int, int]]:
+    """Tokens of eight ranks by who sends them to whom, on their way there."""
+    keys = {"experts": 32, "active": 4, "tokens": 500, "token_bytes": 1, **keys}
+    return sent(experts(**keys).schedule(8, seed), "dispatch")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tokens_that_choose_by_lot_are_as_chance_has_it(seed: int) -> None:
+    """Of 32 experts a token takes four, of which a rank has four: hypergeometric."""
+    found = dispatched(seed, choices="lot")
+    mean, variance = 500 * 4 / 8, 500 * 4 * (4 / 32) * (28 / 32) * (28 / 31)
+    assert all(abs(count - mean) < 5 * variance**0.5 for count in found.values())
+    spread = sum((count - mean) ** 2 for count in found.values()) / len(found)
+    assert 0.5 < spread / variance < 1.7
+    assert set(dispatched(seed).values()) == {250}
+
+
+def test_who_is_wanted_more_is_chosen_more_often() -> None:
+    got = [Counter[int](), Counter[int]()]
+    for by_rank, choices in zip(got, ("shares", "lot"), strict=True):
+        for (_, peer), count in dispatched(3, skew=1.2, choices=choices).items():
+            by_rank[peer] += count
+    assert got[0].most_common(1)[0][0] == got[1].most_common(1)[0][0]
+    assert all(abs(got[1][rank] / got[0][rank] - 1) < 0.25 for rank in got[0])
+
+
+@pytest.mark.parametrize("choices", ["shares", "lot"])
+def test_tokens_within_a_node_cross_no_fabric(choices: str) -> None:
+    """And the others go as they would without nodes."""
+    all_of_them = dispatched(1, choices=choices)
+    across = {pair: n for pair, n in all_of_them.items() if pair[0] // 4 != pair[1] // 4}
+    assert dispatched(1, choices=choices, node=4) == across
+
+
+def test_too_many_lots_are_refused() -> None:
+    with pytest.raises(RankError, match="choose by lot among 32 experts"):
+        dispatched(1, choices="lot", tokens=10**7)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_choices_are_shared_out_by_zipf_and_nobody_serves_a_token_twice(seed: int) -> None:
     chance = Random(seed)
