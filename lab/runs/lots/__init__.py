@@ -146,7 +146,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     )
     content["int"] = settings.telemetry(lot, chosen)
     tenants = list(content.get("tenants", ()))
-    content["transport"] |= settings.mrc(Lot(~seed), chosen)  # so that the rest is as it was
+    content["transport"] |= settings.mrc(Lot(-15 - seed), chosen)  # the rest is as it was
     content["segments"] = settings.segments(lot, chosen, content["transport"], tenants)
     if content["int"] and not content["segments"] and lot.chance(0.4):
         content["int"]["format"] = "ioam"
