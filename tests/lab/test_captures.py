@@ -282,3 +282,26 @@ def test_tshark_and_scapy_read_the_same_of_mrc(tmp_path: Path) -> None:
 
 def _number(word: str) -> int | None:
     return int(word == "True") if word in ("True", "False") else int(word, 0) if word else None
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_reads_a_switchs_own_notifications(tmp_path: Path) -> None:
+    """As any CNP: to the sender, from the switch's loopback, about the receiver's queue pair."""
+    simulate(
+        "incast",
+        *("ecn.enabled=true", "ecn.kmin=20KB", "ecn.kmax=80KB", "ecn.fast_cnp=true"),
+        *("transport.cc=dcqcn", "traffic.bytes=500KB", "measures.pcap=[h2-leaf1]"),
+        out=tmp_path,
+    )
+    capture = str(tmp_path / "pcaps" / "leaf1-h2.pcap")
+    fields = ["ip.src", "infiniband.bth.opcode", "infiniband.bth.destqp"]
+    rows = dissected(capture, CONGA_DISSECTOR, fields)
+    sent = 0
+    for row, frame in zip(rows, rdpcap(capture), strict=True):
+        if IP not in frame:
+            continue  # a pause
+        assert row[:2] == [frame[IP].src, str(frame[BTH].opcode)]
+        if frame[BTH].opcode == 0x81 and frame[IP].src.startswith("10.255."):
+            assert int(row[2], 0) == frame[BTH].dqpn
+            sent += 1
+    assert sent > 0
