@@ -25,6 +25,7 @@ from tests.traffic.endpoint.star import (
     unfinished,
 )
 from traffic.endpoint import (
+    MRC_OPTIONS,
     EndpointConfig,
     EndpointPlan,
     Entropy,
@@ -81,7 +82,8 @@ def draw_world(star: Path, seed: int) -> tuple[Outcome, dict[str, int], bool]:
     cc = rng.choice(CCS)
     if seed % 3 == 2:
         cc = "none" if cc == "rccc" else cc
-        own = own.model_copy(update={"transport": TransportKind.MRC})
+        asks = {key: seed // 3 >> bit & 1 for bit, key in enumerate(MRC_OPTIONS)}
+        own = own.model_copy(update={"transport": TransportKind.MRC, **asks})
     transfers: dict[str, list[Transfer]] = {A: [], B: []}
     total = {A: 0, B: 0}
     pairs: list[Ends] = []
