@@ -267,6 +267,8 @@ def delivery(lot: Lot, transport: Section, *, is_ordered: bool) -> Section:
         found.pop(control.name, None)
         found["cc"] = NONE
     return found
+
+
 def mrc(lot: Lot, chosen: Frame) -> Section:
     """What MRC's adapters tell and ask each other."""
     return {key: True for key in MRC_OPTIONS if chosen.transport == "mrc" and lot.chance(0.5)}
