@@ -203,6 +203,7 @@ CASES = (
     Trial("incast, Poseidon by CSIG", "incast", _CSIG),
     Trial("incast, IOAM in every packet", "incast", ("int={share: 1, format: ioam}",)),
     Trial("all-reduce in the network", "in-network-allreduce", ("traffic.bytes=256KB",)),
+    Trial("all-reduce by reliable hops", "reliable-tree", ("traffic.bytes=256KB",)),
     Trial("incast, Poseidon by wide tags", "incast", (*_CSIG, "csig.tag=wide")),
     *(
         Trial(f"flows, {policy}", "hash-collision", (*_FLOWS, f"lb.policy={policy}"))

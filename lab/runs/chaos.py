@@ -91,7 +91,8 @@ class Drawn:
     def kinds(self) -> str:
         """What there is to it besides faults of links, switches and hosts, in words."""
         link, transport = self.changes.get("link", {}), self.changes["transport"]
-        shape, usual = self.changes["topology"]["kind"], Headers.STANDARD
+        shape, traffic = self.changes["topology"]["kind"], self.changes["traffic"]
+        usual = Headers.STANDARD
         found = [
             *(["LLR"] if "llr" in link else []),
             *(["CBFC"] if "cbfc" in link else []),
@@ -103,6 +104,7 @@ class Drawn:
             *(["encrypted"] if "security" in transport else []),
             *([mode.upper()] if (mode := transport.get("delivery", "rud")) != "rud" else []),
             *([f"{said} headers"] if (said := transport.get("headers", usual)) != usual else []),
+            *(["sums in switches"] if traffic.get("algorithm") == "in-network" else []),
             *(["trimming"] if self.changes.get("trim") else []),
             *(["uSID"] if self.changes.get("segments") else []),
             *([shape] if shape != "leaf-spine" else []),
@@ -167,6 +169,7 @@ def drawn(seed: int, engine: str = "sim") -> Drawn:
     changes |= lots.secured(seed, changes, often=0.5)
     changes |= _delivered(seed, changes)
     changes["transport"] |= _mrc_options(seed, changes["transport"])
+    changes |= _summed_up(seed, changes)
     fabric = Drawn(seed, changes, [], disk_is_full=False).scenario().fabric()
     links = [link.name for link in fabric.links if link.joins_switches]
     ends = [link.name for link in fabric.links if not link.joins_switches]
@@ -295,6 +298,22 @@ def _mrc_options(seed: int, transport: dict[str, Any]) -> dict[str, Any]:
     rng = random.Random(f"mrc {seed}")  # noqa: S311
     is_mrc = transport.get("kind") == "mrc"
     return {key: True for key in MRC_OPTIONS if is_mrc and rng.random() < 0.6}
+
+
+def _summed_up(seed: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """Switches carry out the collective now and then; half of these over links that try again."""
+    rng = random.Random(f"summed up {seed}")  # noqa: S311
+    is_plain = changes["topology"]["kind"] == "leaf-spine" and "kind" not in changes["transport"]
+    link = changes.get("link", {})
+    others = changes.keys() & {"tenants", "control", "trim"} or "cbfc" in link
+    if not is_plain or others or rng.random() < 0.7:
+        return {}
+    traffic = {"kind": "collective", "op": "all-reduce", "algorithm": "in-network"}
+    llr = {"llr": rng.choice(("go-back-n", "selective"))} if rng.random() < 0.5 else {}
+    return {
+        "traffic": traffic | {"bytes": changes["traffic"]["bytes"]},
+        **({"link": llr | link} if llr else {}),
+    }
 
 
 def _sprayed(rng: random.Random, changes: dict[str, Any], *, is_mrc: bool) -> dict[str, Any]:

@@ -39,8 +39,8 @@ def test_whatever_happens_everything_holds(tmp_path: Path) -> None:
 
 MECHANISMS = {"LLR", "CBFC", "IPv6", "UET", "ROD", "RUDI", "UUD", "small headers",
               "medium headers", "MRC", "timestamps", "port status", "reverse set",
-              "scale-up", "encrypted", "trimming", "uSID", "planes",
-              "dual-tor", "two-fabrics", "tenants' networks", "full disk",
+              "scale-up", "encrypted", "trimming", "uSID", "planes", "dual-tor", "two-fabrics",
+              "tenants' networks", "sums in switches", "full disk",
               "clock jumps"}  # fmt: skip
 ACTIONS = {"down", "slow", "lose", "corrupt", "duplicate", "reorder", "restart", "halt", "storm",
            "drain"}  # fmt: skip

@@ -13,6 +13,7 @@ from tests.lab.simulated import simulate, simulate_sparely
 from traffic.collectives import CHUNK_BYTES
 
 NAME = "in-network-allreduce"
+MANY = "{leaves: 8, spines: 4, hosts_per_leaf: 16}"
 FRAME_BYTES = 58 + 24  # of a part, and of the wire around it, besides what it carries
 
 
@@ -50,6 +51,7 @@ def predicted_ns(
         (96, 100, 1000, 16, "integers", "{leaves: 2, spines: 2, hosts_per_leaf: 2}", 4),
         (96, 100, 1000, 16, "floats", "{leaves: 2, spines: 2, hosts_per_leaf: 2}", 4),
         (192, 25, 200, 256, "integers", "{kind: fat-tree, k: 4}", 6),
+        (4, 100, 1000, 512, "integers", MANY, 4),
     ],
 )
 def test_takes_as_long_as_the_equation_says(
@@ -72,6 +74,27 @@ def test_takes_as_long_as_the_equation_says(
     )
     assert jct(run) == pytest.approx(wanted, rel=0.05)
     assert run.result.drops.total == 0
+
+
+def test_128_hosts_meet_in_a_way_up_and_down(tmp_path: Path) -> None:
+    run = simulate_sparely(
+        NAME, "traffic.op=barrier", "traffic.bytes=0", f"topology={MANY}", out=tmp_path
+    )
+    assert jct(run) == pytest.approx(4 * (1000 + FRAME_BYTES * 8 / 100), rel=0.05)
+
+
+@pytest.mark.parametrize("llr", ["selective", "go-back-n"])
+def test_over_links_that_try_again_nothing_is_lost(llr: str, tmp_path: Path) -> None:
+    cables = "[leaf1-spine2, leaf2-spine2, leaf3-spine2, leaf4-spine2]"
+    run = simulate_sparely(
+        *("reliable-tree", "traffic.bytes=256KiB", f"link.llr={llr}"),
+        f"loss={{rate: 0.02, links: {cables}}}",
+        out=tmp_path,
+    )
+    assert jct(run) > 0
+    assert run.result.llr is not None and run.result.llr.spoilt_frames > 10
+    assert set(run.result.drops.by_reason) <= {"old_part"}
+    assert inc(run.result).parts_again < 0.01 * inc(run.result).parts
 
 
 @pytest.mark.parametrize(

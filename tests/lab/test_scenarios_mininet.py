@@ -323,6 +323,12 @@ def check_delivery_modes(result: Result) -> None:
     assert result.roce.data_packets == 7813 + result.roce.retransmitted_packets
 
 
+def check_reliable_tree(result: Result) -> None:
+    """Spoilt frames of one cable; no host sends a part again, and every sum is right."""
+    check_in_network_allreduce(result)
+    assert result.llr is not None and result.llr.spoilt_frames > 0
+
+
 def check_scale_up(result: Result) -> None:
     lossless(result)
     assert result.roce.retransmitted_packets == result.roce.out_of_order_packets == 0
@@ -356,6 +362,7 @@ CHECKS: dict[str, Callable[[Result], None]] = {
     "dragonfly": check_dragonfly,
     "path-trace": check_path_trace,
     "in-network-allreduce": check_in_network_allreduce,
+    "reliable-tree": check_reliable_tree,
     "joules": check_joules,
     "delivery-modes": check_delivery_modes,
     "scale-up": check_scale_up,

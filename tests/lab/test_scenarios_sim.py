@@ -538,6 +538,17 @@ def test_in_network_allreduce(run: RunScenario) -> None:
     assert jct(lossy) < 1.5 * jct(here)
 
 
+def test_reliable_tree(run: RunScenario) -> None:
+    """What a cable spoils its ends send again, and no host any part; it takes about as long."""
+    here = run("reliable-tree").result
+    by_hosts = run("reliable-tree", "link.llr=none").result
+    assert here.inc is not None and here.llr is not None and by_hosts.inc is not None
+    assert here.drops.total == here.inc.parts_again == here.inc.wrong_results == 0
+    assert here.llr.spoilt_frames == here.llr.replayed_frames > 0
+    assert by_hosts.inc.parts_again > by_hosts.drops.by_reason["injected_loss"] > 0
+    assert jct(here) == pytest.approx(jct(by_hosts), rel=0.05)
+
+
 def _sue_wire(size: int, messages: int = 1, mtu: int = 3840) -> int:
     """What the wire takes of messages that wait together (docs/scale-up.md): each is stores of 256
     bytes and 12 besides, and so many stores as fit have 38 bytes of headers and 24 around them."""
