@@ -395,10 +395,11 @@ def _run(
 
 
 def _result(folder: Path) -> dict[str, Any]:
-    """A run's result.json, with the mean of its messages' times."""
+    """A run's result.json, with the mean of its messages' times, if it has any."""
     content: dict[str, Any] = json.loads((folder / RESULT).read_text())
     with (folder / "flows.csv").open(newline="") as file:
-        content["mean_fct_ns"] = fmean(float(row["fct_ns"] or 0) for row in csv.DictReader(file))
+        times = [float(row["fct_ns"] or 0) for row in csv.DictReader(file)]
+    content["mean_fct_ns"] = fmean(times) if times else None
     return content
 
 

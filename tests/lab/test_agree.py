@@ -113,7 +113,8 @@ def well_posed(name: str, out: Path) -> None:
     (case,) = (case for case in CASES if case.title == name)
     runs = simulated(case, out)
     starts = {tuple(starts_ns(folder)) for folder in (out, *out.glob("moved-*"))}
-    assert len(starts) == len(runs) == 1 + MOVED
+    assert len(runs) == 1 + MOVED
+    assert len(starts) == len(runs) or starts == {()}  # sums in switches have no messages
     verdict = compare(runs, middle(runs), keeps_up=True)
     assert verdict.complaints == (), runs
     assert verdict.spread <= SPREAD
@@ -121,6 +122,10 @@ def well_posed(name: str, out: Path) -> None:
 
 def test_a_case_has_an_answer(tmp_path: Path) -> None:
     well_posed("flows, adaptive", tmp_path)
+
+
+def test_so_has_one_without_messages(tmp_path: Path) -> None:
+    well_posed("all-reduce by reliable hops", tmp_path)
 
 
 @pytest.mark.slow
