@@ -310,10 +310,7 @@ def _summed_up(seed: int, changes: dict[str, Any]) -> dict[str, Any]:
         return {}
     traffic = {"kind": "collective", "op": "all-reduce", "algorithm": "in-network"}
     llr = {"llr": rng.choice(("go-back-n", "selective"))} if rng.random() < 0.5 else {}
-    return {
-        "traffic": traffic | {"bytes": changes["traffic"]["bytes"]},
-        **({"link": llr | link} if llr else {}),
-    }
+    return {"traffic": traffic | {"bytes": changes["traffic"]["bytes"]}, "link": llr | link}
 
 
 def _sprayed(rng: random.Random, changes: dict[str, Any], *, is_mrc: bool) -> dict[str, Any]:
