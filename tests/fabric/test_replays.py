@@ -127,7 +127,7 @@ def entering(bed: Testbed, name: str) -> list[tuple[int, bytes]]:
             frames.append((port, frame))
         inject(switch, port, frame)
 
-    bed.network.inject = noted  # type: ignore[method-assign]
+    bed.network.inject = noted
     return frames
 
 
@@ -141,7 +141,7 @@ def sums(name: str, ip: int) -> Case:
     BMv2 ends where a packet grows by more than the 512 bytes that its buffers have to spare: so no
     part without data is to become a sum with data, as in the other collectives.
     """
-    fabric = leaf_spine(2, 1, 2).speaking(ip)  # type: ignore[arg-type]
+    fabric = leaf_spine(2, 1, 2).speaking(ip)
     groups = (Group(1, ("h1", "h2", "h3", "h4"), 2, 0), Group(2, ("h1", "h4"), 1, 4))
     bed = test_inc.world(fabric, groups, 1)
     frames, draw = entering(bed, name), random.Random(ip)
@@ -153,7 +153,7 @@ def sums(name: str, ip: int) -> Case:
         for at, host in enumerate(group.members):
             hearers[host].append(test_inc.Member(bed, group, at, chunks))
     for host, members in hearers.items():
-        bed.host(host).on_frame = lambda now, frame, members=members: [  # type: ignore[misc]
+        bed.host(host).on_frame = lambda now, frame, members=members: [
             member.hear(now, frame) for member in members
         ]
         for member in members:
@@ -169,7 +169,7 @@ def sums(name: str, ip: int) -> Case:
 
 def traces(name: str, ip: int) -> Case:
     """Packets that begin a trace, go on with one, with room or without, and end it."""
-    fabric = leaf_spine(2, 1, 2).speaking(ip)  # type: ignore[arg-type]
+    fabric = leaf_spine(2, 1, 2).speaking(ip)
     bed = Testbed.build(fabric, test_ioam.TRACED)
     frames = entering(bed, name)
     bed.send("h1", "h3", 4, size=300)
