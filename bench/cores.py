@@ -30,12 +30,12 @@ from rich.console import Console
 
 from bench import sim
 from lab.engines.sim.engine import build
-from lab.engines.sim.parts import parts, shared
+from lab.engines.sim.partition import by_rank, partition
 from lab.progress import Stages
 from lab.scenario.experiment import Experiment
 from topologies import Fabric
 
-_MOST_NOTES = 20_000_000
+_MAX_NOTES = 20_000_000
 _BARRIER_NS = 3000  # of a turn that is shared: threads here meet in some 1 to 3 us, ranks in 2 to 5
 _PART_NS = 30  # to see that a part has nothing to do, or to begin with one that has
 
@@ -55,7 +55,7 @@ def noted(work: Experiment) -> Notes:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         stages = Stages(Console(file=StringIO()))
         _, simulation = build(work, Path(folder), stages, stack)
-        shares = simulation.note_shares(_MOST_NOTES)
+        shares = simulation.note_shares(_MAX_NOTES)
         simulation.start()
         began = time.process_time()
         simulation.run(10**10)
@@ -94,8 +94,8 @@ def by_ranks(turn: Turn, owners: Sequence[int], workers: int, event_ns: float) -
 
 def owners_of(fabric: Fabric, ranks: int) -> list[int]:
     """Which rank has each part, by its number among one thread's."""
-    before = parts(fabric, 1)
-    after, bounds = shared(fabric, before, ranks)
+    before = partition(fabric, 1)
+    after, bounds = by_rank(fabric, before, ranks)
     found = [0] * (1 + max(before.values()))
     for node, part in before.items():
         found[part] = sum(after[node] >= bound for bound in bounds[1:])

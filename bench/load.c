@@ -14,7 +14,7 @@
 
 #define FLOWS 256u
 #define BATCH 64u
-#define FRAME_MOST 2048u
+#define FRAME_MAX 2048u
 #define IP_AT 14u
 
 static ns_t time_of(clockid_t clock)
@@ -47,13 +47,13 @@ void load_frame(uint8_t *frame, uint32_t len, uint32_t flow)
  * many were taken, or UINT64_MAX with errno. */
 uint64_t load_blast(const char *interface, uint32_t len, ns_t duration)
 {
-    static uint8_t frames[FLOWS][FRAME_MOST];
+    static uint8_t frames[FLOWS][FRAME_MAX];
     static struct iovec parts[FLOWS];
     static struct mmsghdr messages[FLOWS];
     int one = 1, fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
                                   .sll_ifindex = (int)if_nametoindex(interface)};
-    if (fd < 0 || len > FRAME_MOST || bind(fd, (struct sockaddr *)&address, sizeof address) ||
+    if (fd < 0 || len > FRAME_MAX || bind(fd, (struct sockaddr *)&address, sizeof address) ||
         setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one)) {
         if (fd >= 0)
             close(fd);
@@ -92,9 +92,9 @@ static const struct port_ops nowhere = {.send = take, .close = leave};
  * returns the nanoseconds of processor time it took, or 0 if frames were lost. */
 ns_t load_pipeline(struct sw *sw, uint32_t len, uint64_t n)
 {
-    static uint8_t frames[FLOWS][FRAME_MOST];
+    static uint8_t frames[FLOWS][FRAME_MAX];
     static uint64_t sent[2];
-    if (len > FRAME_MOST)
+    if (len > FRAME_MAX)
         return 0;
     for (unsigned i = 0; i < FLOWS; i++)
         load_frame(frames[i], len, i);

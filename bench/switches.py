@@ -26,7 +26,7 @@ from lab.machine import tools
 from lab.progress import Stages
 
 TIME_TOLERANCE = 0.20
-_LEAST_WIDTH = 100
+_MIN_WIDTH = 100
 # Of the packets on links. Where marks are due there are a hundred times as many; a machine that
 # stands still for a moment has a few marked, while the run is on time on the whole.
 _MANY_MARKED = 1e-3
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str]) -> int:
     tools.require_bmv2()
     chosen = [case for case in CASES if case.name in words.cases]
     with tempfile.TemporaryDirectory() as folder:
-        console = Console(width=max(_LEAST_WIDTH, Console().width))
+        console = Console(width=max(_MIN_WIDTH, Console().width))
         return _compare(chosen, words.out or Path(folder), console)
 
 

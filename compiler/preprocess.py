@@ -164,7 +164,7 @@ class Preprocessor:
         """A line of output for each line of the file, so that numbers stay true: empty for what is
         a directive, left out, or was joined to the line before."""
         stack: list[_Branch] = []
-        is_short = len(content) < _MOST_REMEMBERED
+        is_short = len(content) < _MAX_REMEMBERED
         file = (_remembered if is_short else _lines_of)(content)
         lines, blank, directives = file.whole, file.blank, file.directives
         index = shift = 0
@@ -617,7 +617,7 @@ def _lines_of(content: str) -> _Lines:
 
 # A file is included by many others, which leave out all of it but the first time.
 _remembered = lru_cache(maxsize=64)(_lines_of)
-_MOST_REMEMBERED = 1 << 18  # characters
+_MAX_REMEMBERED = 1 << 18  # characters
 
 
 def spliced(written: list[str]) -> list[str]:

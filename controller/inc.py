@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from controller.entities import Entity, Match, entry, mac_bits
 from controller.routes import living_switches
-from params.inc import MOST_CHILDREN, Group
+from params.inc import MAX_CHILDREN, Group
 from topologies import Fabric, Node
 
 _IN_CELLS = 2  # that a slot has
@@ -87,7 +87,7 @@ def _is_usable(tree: Tree) -> bool:
     """Whether no switch has too many children, and members below each follow one another."""
     for children in tree.children.values():
         ranges = sorted(children.values(), key=lambda members: members.start)
-        if len(children) > MOST_CHILDREN or any(
+        if len(children) > MAX_CHILDREN or any(
             before.stop > after.start for before, after in pairwise(ranges)
         ):
             return False

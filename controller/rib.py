@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 from controller.fpm import BgpRoute, Message, NextHops, Way, link_local
 from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Events, Neighbour, found_of
-from controller.routes import MOST_WAYS, NextHop, Route
+from controller.routes import MAX_WAYS, NextHop, Route
 from topologies import Network
 
-MOST_DEPTH = 4  # of sets of next hops in each other
+MAX_DEPTH = 4  # of sets of next hops in each other
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Rib:
 
     def _ways_of(self, number: int, depth: int = 0) -> list[Way]:
         found = self._sets.get(number)
-        if found is None or depth > MOST_DEPTH:
+        if found is None or depth > MAX_DEPTH:
             return []
         if found.way is not None:
             return [found.way]
@@ -138,4 +138,4 @@ class Rib:
             if way.interface in self.ports and (mac := self._mac_of(way)) is not None
         }
         known = [hop for hop in hops if hop.port in self._places]
-        return tuple(sorted(known, key=lambda hop: self._places[hop.port])[:MOST_WAYS])
+        return tuple(sorted(known, key=lambda hop: self._places[hop.port])[:MAX_WAYS])

@@ -35,7 +35,7 @@ from topologies import Fabric, Link, Network, Node
 if TYPE_CHECKING:
     import networkx as nx
 
-MOST_WAYS = 64  # of a group of next hops (p4src/path.p4)
+MAX_WAYS = 64  # of a group of next hops (p4src/path.p4)
 FAR = "far"  # what an edge is called that counts as more than one, and a graph that has some
 _DRAINED = 2.5  # links that a drained one counts as
 
@@ -93,7 +93,7 @@ class Directions:
         dead: Collection[str] = frozenset(),
         drained: Collection[str] = frozenset(),
     ) -> None:
-        self._most = MOST_WAYS if dead else None  # a way round may lead over any leaf
+        self._most = MAX_WAYS if dead else None  # a way round may lead over any leaf
         self._neighbours = _neighbours(fabric, {*dead}, {*drained})
         here = dict.fromkeys(fabric.switches, 0)
         for number, switches in enumerate(places):

@@ -28,8 +28,8 @@ BLOCK = 0xFCBBBB00
 END = 0xF000
 _FIRST_PORT = 0xE000
 _KIND_BITS = 12
-MOST_IN_CARRIER = 6
-MOST_SEGMENTS = 3  # behind a carrier
+MAX_IN_CARRIER = 6
+MAX_SEGMENTS = 3  # behind a carrier
 CARRIER_BYTES, SRH_BYTES, SEGMENT_BYTES = 40, 8, 16
 
 
@@ -47,12 +47,12 @@ def usid_of_port(port: int) -> int:
 
 def sid(*usids: int) -> int:
     """An IPv6 address that begins with the block and these."""
-    if len(usids) > MOST_IN_CARRIER:
-        raise SettingsError(f"{len(usids)} uSIDs do not fit one address: {MOST_IN_CARRIER} do")
+    if len(usids) > MAX_IN_CARRIER:
+        raise SettingsError(f"{len(usids)} uSIDs do not fit one address: {MAX_IN_CARRIER} do")
     value = BLOCK
     for usid in usids:
         value = value << 16 | usid
-    return value << 16 * (MOST_IN_CARRIER - len(usids))
+    return value << 16 * (MAX_IN_CARRIER - len(usids))
 
 
 def carriers(usids: Sequence[int]) -> tuple[int, ...]:
@@ -61,21 +61,21 @@ def carriers(usids: Sequence[int]) -> tuple[int, ...]:
     The last is an end, and stands behind its switch's own uSID: where that one takes the next
     address up, it does not look again whether it is meant.
     """
-    cuts = [*range(0, len(usids), MOST_IN_CARRIER), len(usids)]
+    cuts = [*range(0, len(usids), MAX_IN_CARRIER), len(usids)]
     if len(cuts) > 2 and cuts[-1] - cuts[-2] == 1:
         cuts[-2] -= 1
     made = tuple(sid(*usids[here:there]) for here, there in pairwise(cuts))
-    if len(made) > 1 + MOST_SEGMENTS:
+    if len(made) > 1 + MAX_SEGMENTS:
         raise SettingsError(
             f"a segment list has {len(usids)} uSIDs; switches read "
-            f"{(1 + MOST_SEGMENTS) * MOST_IN_CARRIER} at most"
+            f"{(1 + MAX_SEGMENTS) * MAX_IN_CARRIER} at most"
         )
     return made
 
 
 def overhead(n_usids: int) -> int:
     """The bytes that so many uSIDs add to a packet."""
-    behind = -(-n_usids // MOST_IN_CARRIER) - 1
+    behind = -(-n_usids // MAX_IN_CARRIER) - 1
     return CARRIER_BYTES + (SRH_BYTES + SEGMENT_BYTES * behind if behind else 0)
 
 

@@ -64,7 +64,7 @@ class HopTelemetry(Telemetry):
     @property
     def nodes(self) -> int:
         """The hops that a trace has room for."""
-        return min(self.hops, ioam.MOST_NODES)
+        return min(self.hops, ioam.MAX_NODES)
 
     @property
     def link_mtu(self) -> int:

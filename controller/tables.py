@@ -29,7 +29,7 @@ from controller.entities import (
 from controller.headroom import bytes_in, in_cells, pause_ns, renewal_ns
 from controller.inc import inc_entries, tree_of
 from controller.routes import (
-    MOST_WAYS,
+    MAX_WAYS,
     NextHop,
     Places,
     Route,
@@ -92,13 +92,13 @@ DROP_REASONS = (
 )
 IN_SUM = "in_sum"  # no drop: a part of a collective that a switch added up
 
-MOST_SLOTS = 256  # of a group, by which its ways have shares
+MAX_SLOTS = 256  # of a group, by which its ways have shares
 _WAYS_PER_TABLE = 16
 SESSION_REPORTS = 1000
 UDP_PORT_ROCE = 4791  # what hosts that ask for telemetry ask it for
 NOBODY = 0  # the tenant of hosts that have none
 _PORT_MASK = 0x1FF
-MOST_CONTROLLED = 252  # ports of a switch that has a control plane of its own
+MAX_CONTROLLED = 252  # ports of a switch that has a control plane of its own
 CONTROL_PORTS = 256  # behind them: a front port's number and this is its control port's
 ROUTING = (  # the tables that routes are in, with all they lead to
     *(
@@ -111,7 +111,7 @@ ROUTING = (  # the tables that routes are in, with all they lead to
         "group_slots",
     ),
     *("tenant_routes", "tenant_macs", "vteps", "floods"),
-    *(f"ways_from_{first}" for first in range(0, MOST_WAYS, _WAYS_PER_TABLE)),
+    *(f"ways_from_{first}" for first in range(0, MAX_WAYS, _WAYS_PER_TABLE)),
 )
 _PUNTED = 0x0800, 0x0806, 0x86DD  # IPv4 to the switch's own addresses, ARP, IPv6
 _PLACES_A_PART = 32  # so many leaves are often told of together, as those of a pod are
@@ -354,7 +354,7 @@ def routed(plan: SwitchPlan) -> tuple[tuple[Route, ...], Groups]:
         port: mac_text(dict(e.params)["mac"]) for port, e in entries.get("neighbours", {}).items()
     }
     ports: dict[Match, list[int]] = {}
-    for first in range(0, MOST_WAYS, _WAYS_PER_TABLE):
+    for first in range(0, MAX_WAYS, _WAYS_PER_TABLE):
         for group, each in entries.get(f"ways_from_{first}", {}).items():
             places = dict(each.params)
             found = (places[f"p{at}"] for at in range(_WAYS_PER_TABLE))
@@ -547,7 +547,7 @@ def _segment_list(site: SwitchSite, number: int, path: segments.Path, port: int)
     if not behind:
         return entry("segment_lists", match, "carrier", **params)
     # The last to come stands first, and what is not there means nothing.
-    order = [*reversed(behind), 0, 0][: segments.MOST_SEGMENTS]
+    order = [*reversed(behind), 0, 0][: segments.MAX_SEGMENTS]
     return entry(
         "segment_lists",
         match,
@@ -561,9 +561,9 @@ def _segment_list(site: SwitchSite, number: int, path: segments.Path, port: int)
 def _group(site: SwitchSite, group: int, next_hops: tuple[NextHop, ...]) -> Iterator[Entity]:
     """A group's ways and slots; what it consists of is told before how much that is."""
     ports = [hop.port for hop in next_hops]
-    if len(ports) > MOST_WAYS:
+    if len(ports) > MAX_WAYS:
         raise SettingsError(
-            f"{site.switch} has {len(ports)} equal ways to one prefix; a group holds {MOST_WAYS}: "
+            f"{site.switch} has {len(ports)} equal ways to one prefix; a group holds {MAX_WAYS}: "
             "build the fabric with fewer spines, or fewer links to each"
         )
     slots = slots_of([site.link_now(port).rate_bps for port in ports])
@@ -588,10 +588,10 @@ def slots_of(rates: Sequence[int]) -> tuple[int, ...]:
     """The ways by slot: each once, in order, and behind them as often as its rate deserves."""
     unit = math.gcd(*rates)
     shares = [rate // unit for rate in rates]
-    if sum(shares) > MOST_SLOTS:  # as near as a group allows
-        scale = MOST_SLOTS / sum(shares)
+    if sum(shares) > MAX_SLOTS:  # as near as a group allows
+        scale = MAX_SLOTS / sum(shares)
         shares = [max(1, math.floor(share * scale)) for share in shares]
-        while sum(shares) > MOST_SLOTS:
+        while sum(shares) > MAX_SLOTS:
             shares[shares.index(max(shares))] -= 1
     further = (way for way, share in enumerate(shares) for _ in range(share - 1))
     return (*range(len(rates)), *further)

@@ -34,8 +34,8 @@ from switch.place import JsonError
 from switch.stf import StfError, StfRunner
 from traffic.reading import read_yaml
 
-_MOST_SAID = 3  # of what the compiler found
-_MOST_OF_A_LINE = 160
+_MAX_SAID = 3  # of what the compiler found
+_MAX_OF_A_LINE = 160
 T = TypeVar("T")
 Kind = type | tuple[type, ...]  # of an answer
 
@@ -226,8 +226,8 @@ def _built(path: Path) -> Program:
         return Program.load(compiled.json_text.encode(), name=path.stem)
     except CompileError as error:
         found = [found for found in error.diagnostics if found.severity == "error"]
-        lines = (line for each in found[:_MOST_SAID] for line in each.render().splitlines())
-        output = "\n".join(line[:_MOST_OF_A_LINE] for line in lines)
+        lines = (line for each in found[:_MAX_SAID] for line in each.render().splitlines())
+        output = "\n".join(line[:_MAX_OF_A_LINE] for line in lines)
         raise Wrong(
             f"{path.name} does not compile:\n{output}".replace(f"{path.parent}/", ""),
             f"closlab p4c {path.name} -o out.json says the same",

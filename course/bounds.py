@@ -16,7 +16,7 @@ from course.verdict import MEMORY_BYTES
 from lab.machine.speed import processor_slowness, slowness
 
 _FILE_BYTES = 1 << 28
-_MOST_OF_A_LINE = 1 << 20  # beyond that it is no answer
+_MAX_OF_A_LINE = 1 << 20  # beyond that it is no answer
 _PATIENCE = 5  # times longer by the wall's clock, for one who gets a whole processor
 
 
@@ -50,5 +50,5 @@ def lines_of(pipe: int, processor_s: float) -> Iterator[str]:
         *lines, received = (received + chunk).split(b"\n")
         for line in lines:
             yield line.decode(errors="replace")
-        if len(received) > _MOST_OF_A_LINE:
+        if len(received) > _MAX_OF_A_LINE:
             return

@@ -10,7 +10,7 @@ from course.verdict import Wrong
 MAC_SWITCH = "020000000001"
 MAC_HOST = "0200000000aa"
 WIRE_OVERHEAD = 24  # bytes around a frame on the wire: preamble, FCS and gap
-_LEAST = 14 + 20  # bytes of Ethernet and IPv4
+_MIN = 14 + 20  # bytes of Ethernet and IPv4
 
 
 def address(text: str) -> int:
@@ -76,9 +76,9 @@ class Seen:
     frame: bytes
 
     def __post_init__(self) -> None:
-        if len(self.frame) < _LEAST:
+        if len(self.frame) < _MIN:
             raise Wrong(
-                f"what leaves has {len(self.frame)} bytes; Ethernet and IPv4 alone have {_LEAST}",
+                f"what leaves has {len(self.frame)} bytes; Ethernet and IPv4 alone have {_MIN}",
                 "which headers are emitted, and which of them are there?",
             )
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from course.answering import READY
 from course.verdict import Wrong
 
-_MOST_DIGITS = sys.float_info.max_10_exp  # of a whole number
+_MAX_DIGITS = sys.float_info.max_10_exp  # of a whole number
 
 
 class Host(Protocol):
@@ -75,7 +75,7 @@ class Functions:
 
     def _answer(self, what: str) -> Any:
         def whole(digits: str) -> int:
-            if len(digits) > _MOST_DIGITS:  # no float has so many, and who computes fails
+            if len(digits) > _MAX_DIGITS:  # no float has so many, and who computes fails
                 raise Wrong(f"{what} returns a number of {len(digits)} digits", self._name)
             return int(digits)
 

@@ -17,8 +17,8 @@ from course.verdict import Wrong
 from lab.errors import LabError
 
 _KINDS = (".p4", ".py", ".yaml")
-_MOST_BYTES = 1 << 18  # of a file
-_MOST_FILES = 64
+_MAX_BYTES = 1 << 18  # of a file
+_MAX_FILES = 64
 _QUIETLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 Files = Mapping[str, bytes | Wrong]  # by name: what is in it, or why that does not count
@@ -39,8 +39,8 @@ def files_in(folder: Path) -> Files:
 
 
 def _read(folder: int, name: str, how_manieth: int) -> bytes | Wrong:
-    if how_manieth >= _MOST_FILES:
-        return Wrong(f"more than {_MOST_FILES} files are handed in", "hand in what the lesson asks")
+    if how_manieth >= _MAX_FILES:
+        return Wrong(f"more than {_MAX_FILES} files are handed in", "hand in what the lesson asks")
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISREG(found.st_mode):  # to open a device may do something already
@@ -50,12 +50,12 @@ def _read(folder: int, name: str, how_manieth: int) -> bytes | Wrong:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
                 return _no_file(name)
-            content = stream.read(_MOST_BYTES + 1)
+            content = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         return Wrong(f"{name} cannot be read: {error.strerror}", "hand in a file of your own")
-    if len(content) > _MOST_BYTES:
+    if len(content) > _MAX_BYTES:
         return Wrong(
-            f"{name} has more than {_MOST_BYTES >> 10} KiB", "no lesson takes a file of that size"
+            f"{name} has more than {_MAX_BYTES >> 10} KiB", "no lesson takes a file of that size"
         )
     return content
 

@@ -320,8 +320,8 @@ enum { FREE_COUNT = sizeof FREE / sizeof FREE[0], NARROW_COUNT = sizeof NARROW /
 
 static bool is_filtered(void)
 {
-    enum { MOST = 8 + FREE_COUNT + 5 * NARROW_COUNT };
-    struct sock_filter code[MOST];
+    enum { MAX = 8 + FREE_COUNT + 5 * NARROW_COUNT };
+    struct sock_filter code[MAX];
     unsigned short n = 0;
     const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     const struct sock_filter refuse = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);

@@ -12,7 +12,7 @@ TOO_MUCH_MEMORY = (
     "is there a table, register, number or macro in it that is larger than the lesson needs?",
 )
 
-_MOST_LINES = 30
+_MAX_LINES = 30
 _BEGINS, _ENDS = 200, 100  # characters of a long line: a quotation is in its middle
 
 
@@ -23,8 +23,8 @@ def shown(words: str) -> str:
         line if len(line) <= _BEGINS + _ENDS else f"{line[:_BEGINS]}...{line[-_ENDS:]}"
         for line in lines
     ]
-    more = ["..."] * (len(lines) > _MOST_LINES)
-    return "\n".join((*map(_printable, cut[:_MOST_LINES]), *more))
+    more = ["..."] * (len(lines) > _MAX_LINES)
+    return "\n".join((*map(_printable, cut[:_MAX_LINES]), *more))
 
 
 def _printable(line: str) -> str:

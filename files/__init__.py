@@ -49,7 +49,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 )
 
 
-_MOST_DIGITS = 19  # and a sign: what 64 bits hold
+_MAX_DIGITS = 19  # and a sign: what 64 bits hold
 # Half of a pair: no other half before or behind it.
 _HALF = re.compile(
     r"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}"
@@ -112,8 +112,8 @@ def _no_number(name: str) -> Any:
 
 
 def _number(digits: str) -> int:
-    if len(digits.lstrip("-")) > _MOST_DIGITS:
-        raise ValueError(f"{digits[:_MOST_DIGITS]}... is too large a number")
+    if len(digits.lstrip("-")) > _MAX_DIGITS:
+        raise ValueError(f"{digits[:_MAX_DIGITS]}... is too large a number")
     return int(digits)
 
 

@@ -27,7 +27,7 @@ import yaml
 from pydantic import BaseModel
 
 from lab.engines import RunOptions
-from lab.engines.sim.parts import threads_here
+from lab.engines.sim.partition import threads_here
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import alone_in, writable, writing_to
 from lab.machine.scratch import kept_by_us

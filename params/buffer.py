@@ -8,27 +8,27 @@ from pydantic import Field
 
 from params.section import Section
 from params.shares import Alpha
-from params.units import MOST_MEMORY, Size
+from params.units import MAX_MEMORY, Size
 
 
 class Buffer(Section):
     """A switch's memory, shared by its ports."""
 
-    bytes: Size = Field(default=4_000_000, ge=1, le=MOST_MEMORY)
+    bytes: Size = Field(default=4_000_000, ge=1, le=MAX_MEMORY)
     """How much there is, headroom included."""
     alpha: Alpha = 0.125
     """The share of what is free that one queue may take; a power of two."""
     lossy_alpha: Alpha | None = None
     """The same for classes that may lose, if it differs."""
-    static: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
+    static: Size | None = Field(default=None, ge=1, le=MAX_MEMORY)
     """What one queue may take of the shared buffer, however much is free: instead of alpha."""
-    lossy_static: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
+    lossy_static: Size | None = Field(default=None, ge=1, le=MAX_MEMORY)
     """The same for classes that may lose, if it differs."""
-    reserved: Size = Field(default=0, ge=0, le=MOST_MEMORY)
+    reserved: Size = Field(default=0, ge=0, le=MAX_MEMORY)
     """What each lossless class has to itself at every port, beside what is shared."""
-    lossy_reserved: Size = Field(default=0, ge=0, le=MOST_MEMORY)
+    lossy_reserved: Size = Field(default=0, ge=0, le=MAX_MEMORY)
     """What each other class has to itself at every port it leaves by."""
-    headroom_pool: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
+    headroom_pool: Size | None = Field(default=None, ge=1, le=MAX_MEMORY)
     """What ports share for their headroom; without it each has its own, which always suffices."""
     cell: Size = Field(default=1, ge=1, le=4096)
     """Memory is taken in so many bytes: a packet counts as whole cells."""

@@ -16,15 +16,15 @@ CELLS = 2048
 """Of a switch: two for each slot."""
 PORT = 0xC105
 """UDP's."""
-MOST_CHILDREN = 64
+MAX_CHILDREN = 64
 """Of a switch in a tree."""
-MOST_SLOTS = CELLS // 2
+MAX_SLOTS = CELLS // 2
 
 
 class Inc(Section):
     """Collectives in the network: what traffic with algorithm=in-network has of the switches."""
 
-    slots: int = Field(default=512, ge=1, le=MOST_SLOTS)
+    slots: int = Field(default=512, ge=1, le=MAX_SLOTS)
     """Chunks of 1,024 bytes that all jobs together may have in every switch at once, each as many;
     a power of two each, so some may stay unused."""
     rto_ns: DurationNs | None = Field(default=None, ge=1, le=10**12)

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from params.classes import ByClass, ClassSet
 from params.section import Section
-from params.units import MOST_MEMORY, DurationNs, Size
+from params.units import MAX_MEMORY, DurationNs, Size
 
 _STEEPEST = 0xFFFFFFFF
 
@@ -19,9 +19,9 @@ def gradient(kmin: int, kmax: int, pmax: float) -> int:
 class Marking(Section):
     """A curve: none below kmin, then more and more up to pmax, all from kmax."""
 
-    kmin: Size = Field(default=100_000, ge=0, le=MOST_MEMORY)
+    kmin: Size = Field(default=100_000, ge=0, le=MAX_MEMORY)
     """The queue from which on packets may be marked."""
-    kmax: Size = Field(default=400_000, ge=1, le=MOST_MEMORY)
+    kmax: Size = Field(default=400_000, ge=1, le=MAX_MEMORY)
     """The queue from which on all of them are; the same as kmin makes a step, as for DCTCP."""
     pmax: float = Field(default=0.2, ge=0, le=1)
     """The probability of a mark just below kmax; it rises from 0 at kmin."""

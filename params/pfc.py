@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from params.classes import LOSSLESS_PRIORITY, ClassSet
 from params.section import Section
-from params.units import MOST_MEMORY, DurationNs, Size
+from params.units import MAX_MEMORY, DurationNs, Size
 
 
 class Remedy(Enum):
@@ -26,11 +26,11 @@ class Pfc(Section):
     """Whether switches pause whoever fills them, so that nothing is lost."""
     priorities: ClassSet = ClassSet((LOSSLESS_PRIORITY,))
     """The classes that must not lose anything, such as [3, 4]; each has headroom of its own."""
-    headroom: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
+    headroom: Size | None = Field(default=None, ge=0, le=MAX_MEMORY)
     """Memory a port has for what arrives after a pause; without it what its link needs."""
-    xon: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
+    xon: Size | None = Field(default=None, ge=0, le=MAX_MEMORY)
     """The queue at which pauses end; with xon_gap too, the least that XON can be."""
-    xon_gap: Size | None = Field(default=None, ge=0, le=MOST_MEMORY)
+    xon_gap: Size | None = Field(default=None, ge=0, le=MAX_MEMORY)
     """How far a queue must sink below XOFF to resume; without it, and without xon, two frames."""
     xon_follows: bool = False
     """Whether XON moves with the threshold while a pause lasts, or stays where it began."""

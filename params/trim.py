@@ -6,7 +6,7 @@ from pydantic import Field
 
 from params.classes import ClassSet, Dscp, Priority
 from params.section import Section
-from params.units import MOST_MEMORY, Size
+from params.units import MAX_MEMORY, Size
 
 
 class Trim(Section):
@@ -24,9 +24,9 @@ class Trim(Section):
     """The DSCP of what was cut,"""
     last_hop_dscp: Dscp = 42
     """and of what was cut at the port to its receiver, which more ways would not have helped."""
-    reserved: Size = Field(default=20_000, ge=0, le=MOST_MEMORY)
+    reserved: Size = Field(default=20_000, ge=0, le=MAX_MEMORY)
     """What cut packets have to themselves at every port; where that is full nothing is cut."""
-    threshold: Size | None = Field(default=None, ge=1, le=MOST_MEMORY)
+    threshold: Size | None = Field(default=None, ge=1, le=MAX_MEMORY)
     """The queue above which packets are cut; without it what the buffer grants the class."""
 
     @property

@@ -15,8 +15,8 @@ _SIZES = {
 }  # fmt: skip
 _TIMES = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-MOST_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
-_MOST = 2**62  # bytes, nanoseconds or things: two of them fit into 64 bits
+MAX_MEMORY = 0xFFFFFFFF  # bytes: switches count in 32 bits
+_MAX = 2**62  # bytes, nanoseconds or things: two of them fit into 64 bits
 _HOST = re.compile(r"h([1-9]\d*)")
 _QUANTITY = re.compile(r"\s*(\d{1,400}(?:\.\d{1,400})?(?:e\d{1,3})?)\s*([A-Za-z]*)\s*")
 _FINE = 1000  # what is not whole is at most such a part of itself away from it
@@ -27,7 +27,7 @@ def _reader(units: dict[str, int], example: str, base: str) -> BeforeValidator:
 
     def read(value: object) -> object:
         number = _number(value)
-        if isinstance(number, int) and abs(number) > _MOST:
+        if isinstance(number, int) and abs(number) > _MAX:
             raise ValueError(f"'{value}' is too large")
         return number
 

@@ -29,9 +29,9 @@ from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
-_MOST_USERS = 100
+_MAX_USERS = 100
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_MOST_BYTES = 2 << 30  # of what is kept
+_MAX_BYTES = 2 << 30  # of what is kept
 _NOTED_S = 3600.0  # that a file is used is noted no more often
 _IN_USE_S = 2 * _NOTED_S  # what was used this lately may be about to be used, and stays
 _TRIM_EVERY_S = 600.0
@@ -71,7 +71,7 @@ def cache_dir() -> Path:
 
 @cache
 def _own_folder(base: Path) -> Path:
-    names = chain(["closlab"], (f"closlab-{number}" for number in range(2, _MOST_USERS)))
+    names = chain(["closlab"], (f"closlab-{number}" for number in range(2, _MAX_USERS)))
     for folder in (base / name for name in names):
         try:
             base.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,7 @@ def _trim_within(base: int) -> None:
                 files.append((unused_s, found.st_blocks * 512, name))
     size = sum(taken for _, taken, _ in files)
     for unused_s, taken, name in sorted(files, reverse=True):
-        if size <= _MOST_BYTES or unused_s < _IN_USE_S:
+        if size <= _MAX_BYTES or unused_s < _IN_USE_S:
             break
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=base)

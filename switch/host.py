@@ -52,7 +52,7 @@ from switch.p4runtime.infer import infer_p4info
 from switch.p4runtime.pipeline import parse_p4info
 from switch.p4runtime.programs import Programs
 from switch.p4runtime.service import ServeError, Server, Tls
-from switch.program import MOST_BYTES
+from switch.program import MAX_BYTES
 from switch.recorder import Cells, Recorder
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 PORTS_AT_ONCE = 16
 # In rings frames wait for us. A few ports get large ones; of many none gets all there is to do.
 LARGE_RINGS = 8
-USUAL_RING, LEAST_RING, QUIET_RING = 1 << 20, 1 << 18, 1 << 16
+USUAL_RING, MIN_RING, QUIET_RING = 1 << 20, 1 << 18, 1 << 16
 ALL_RINGS = 1 << 26
 
 
@@ -348,7 +348,7 @@ def _ring_bytes(ports: int) -> int:
     """For each of so many ports."""
     if ports <= LARGE_RINGS:
         return dp.LARGE_RING
-    return max(LEAST_RING, min(USUAL_RING, ALL_RINGS // ports))
+    return max(MIN_RING, min(USUAL_RING, ALL_RINGS // ports))
 
 
 def _open_port(
@@ -431,7 +431,7 @@ def _object(
 
 def _read(path: Path) -> bytes:
     try:
-        return read_bytes(path, MOST_BYTES)
+        return read_bytes(path, MAX_BYTES)
     except FileError as error:
         raise HostError(str(error)) from None
 

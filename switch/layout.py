@@ -53,7 +53,7 @@ def is_small(widths: Sequence[int]) -> bool:
     return sum(widths) <= SMALL_KEY_BITS
 
 
-KEY_WORDS_MOST = 64  # TABLE_KEY_WORDS_MOST in rt/table.h
+KEY_WORDS_MAX = 64  # TABLE_KEY_WORDS_MAX in rt/table.h
 
 
 def cell_bytes(width: int) -> int:

@@ -20,7 +20,7 @@ from .cache import kept
 from .objects import Objects, Translation
 from .place import JsonError
 
-MOST_BYTES = 256 << 20  # of a program, and of what is said of it
+MAX_BYTES = 256 << 20  # of a program, and of what is said of it
 
 KEPT = 4  # programs that a process remembers having translated
 
@@ -132,6 +132,6 @@ def read(source: Path | str | bytes | dict[str, Any]) -> bytes:
     if isinstance(source, dict):
         return json.dumps(source).encode()
     try:
-        return read_bytes(source, MOST_BYTES)
+        return read_bytes(source, MAX_BYTES)
     except FileError as error:
         raise JsonError(str(error)) from None

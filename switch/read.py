@@ -64,7 +64,7 @@ from .bmv2 import (
     params_in,
     successors,
 )
-from .layout import KEY_WORDS_MOST, WORD, key_layout
+from .layout import KEY_WORDS_MAX, WORD, key_layout
 from .place import At, JsonError
 
 if TYPE_CHECKING:
@@ -576,8 +576,8 @@ class _Reader:
     def table(self, at: At) -> Table:
         keys = tuple(self.key(k) for k in at["key"].items())
         bits = WORD * key_layout([self.width_of(key.target) for key in keys]).words
-        if bits > WORD * KEY_WORDS_MOST:
-            most = WORD * KEY_WORDS_MOST
+        if bits > WORD * KEY_WORDS_MAX:
+            most = WORD * KEY_WORDS_MAX
             raise at["key"].fail(
                 f"the key takes {bits:,} bits; this switch matches at most {most:,}"
             )

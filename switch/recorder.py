@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "Recorder"]
 
-_MOST_BYTES = 64_000_000  # of a file
+_MAX_BYTES = 64_000_000  # of a file
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Recorder:
         switches: Sequence[tuple[Dataplane, Cells]],
         path: Path,
         interval_s: float,
-        most_bytes: int = _MOST_BYTES,
+        most_bytes: int = _MAX_BYTES,
     ) -> None:
         self._loop = loop
         self._switches = switches

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from .dataplane import KeyInfo, Op, TableInfo
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 PACKET_STEP_NS = 1_000_000
 WAIT_NS = 1_000_000_000
 ALL_PORTS = range(511)
@@ -649,7 +649,7 @@ def run_stf(
     """
     path = Path(stf_path)
     try:
-        text = read_text(path, MOST_BYTES)
+        text = read_text(path, MAX_BYTES)
     except FileError as error:
         raise StfError(str(error)) from None
     return StfRunner(Program.load(json), path, whole).run(text)

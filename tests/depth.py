@@ -5,7 +5,7 @@
 Where a processor takes thirty times as long for ordinary work, as one that is interpreted does, the
 default run would take hours, most of them for the hundredth seed of something. There a test that is
 run for many seeds takes so many times fewer of them, from the first on, and so do examples that
-Hypothesis draws; never fewer than LEAST, and the run's first lines say it. With --reference so does
+Hypothesis draws; never fewer than MIN, and the run's first lines say it. With --reference so does
 a test that asks p4c or BMv2 about many programs or scenarios, from all over them.
 
 Processor time alone judges that: a machine that others keep busy, or that is given little of its
@@ -25,7 +25,7 @@ from lab.machine.speed import processor_slowness
 from tests.costs import function_of
 
 FROM = 4.0  # times slower
-LEAST = 3
+MIN = 3
 _NAME = "CLOSLAB_TESTS_FEWER"  # to workers, who have to choose the same
 
 if _NAME not in os.environ:
@@ -40,7 +40,7 @@ def times_fewer() -> float:
 
 def of(count: int) -> int:
     """How many of so many seeds or examples."""
-    return min(count, max(LEAST, round(count / times_fewer())))
+    return min(count, max(MIN, round(count / times_fewer())))
 
 
 def header() -> str | None:

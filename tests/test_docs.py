@@ -264,14 +264,14 @@ def test_a_pages_commands_are_carried_out(page: Path, tmp_path: Path) -> None:
 # --- pictures ------------------------------------------------------------------------------------
 
 SHOWN = [picture for page in PAGES for picture in pictures(page)]
-_MOST_BYTES = 64 << 10
+_MAX_BYTES = 64 << 10
 
 
 def test_every_lesson_has_a_picture_that_is_small() -> None:
     folders = {path.parent for path in PAGES if path.parent.parent.name == "exercises"}
     assert {picture.path.parent for picture in SHOWN} >= folders
     for picture in SHOWN:
-        assert picture.path.stat().st_size < _MOST_BYTES, picture.path
+        assert picture.path.stat().st_size < _MAX_BYTES, picture.path
     for page in PAGES:
         shown = re.findall(r"!\[[^\]]{20,}\]\((\S+)\)", page.read_text())
         assert len(shown) == page.read_text().count("!["), page  # each says what it shows

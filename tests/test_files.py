@@ -11,14 +11,14 @@ import pytest
 from files import FileError, NoFileError, parse_json, read_bytes, read_json, read_text
 from tests.imports import ROOT, modules
 
-MOST = 1000
+MAX = 1000
 
 
 def test_what_is_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "round").symlink_to("round")
     (tmp_path / "there").symlink_to("fifo")
-    (tmp_path / "long").write_bytes(bytes(MOST + 1))
+    (tmp_path / "long").write_bytes(bytes(MAX + 1))
     (tmp_path / "latin").write_bytes(b"gr\xfc\xdfe")
     (tmp_path / "deep").write_text("[" * 500)
     (tmp_path / "socket").touch()
@@ -41,28 +41,28 @@ def test_what_is_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("\ud800", "cannot be read"),
     ):
         with pytest.raises(FileError, match=expected):
-            read_text(Path(name), MOST)
+            read_text(Path(name), MAX)
     for name in ("nowhere", "long/er", "x" * 300, "x/" * 5000):
         with pytest.raises(NoFileError) as error:
-            read_bytes(Path(name), MOST)
+            read_bytes(Path(name), MAX)
         assert len(str(error.value)) < 250
     with pytest.raises(FileError, match="is not JSON"):
-        read_json(Path("deep"), MOST)
+        read_json(Path("deep"), MAX)
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_json("[" * 100_000)
 
 
 def test_a_file_of_the_most_bytes_is_read(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    file.write_bytes(b"x" * MOST)
-    assert read_bytes(file, MOST) == b"x" * MOST
-    assert read_text("/proc/self/comm", MOST)  # whose size is said to be 0
+    file.write_bytes(b"x" * MAX)
+    assert read_bytes(file, MAX) == b"x" * MAX
+    assert read_text("/proc/self/comm", MAX)  # whose size is said to be 0
 
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
-@pytest.mark.parametrize("length", [3, MOST + 1])
+@pytest.mark.parametrize("length", [3, MAX + 1])
 def test_a_pipe_that_is_open_already_is_read(name: str, length: int) -> None:
-    words = f"import files; print(len(files.read_bytes({name!r}, {MOST})))"
+    words = f"import files; print(len(files.read_bytes({name!r}, {MAX})))"
     done = subprocess.run(
         [sys.executable, "-c", words],
         input=b"x" * length, capture_output=True, cwd=ROOT, check=False,

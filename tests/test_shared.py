@@ -188,7 +188,7 @@ OF_C_ALONE = {
         "BTH_BECN",
         "CC_PARAMETERS",
         "CSIG_COMPACT",
-        "ENTROPY_MOST",
+        "ENTROPY_MAX",
         "ETHERTYPE_CSIG",
         "ETHERTYPE_SUNH",
         "SUE_STORE",
@@ -218,7 +218,7 @@ NUMBERS: dict[str, int] = {
     "EP_MESSAGE_MAX": MAX_TRANSFER_BYTES,
     "EP_PORTS": MAX_PLANES,
     "INC_PORT": inc.PORT,
-    "INC_SLOTS_MOST": inc.MOST_SLOTS,
+    "INC_SLOTS_MAX": inc.MAX_SLOTS,
     "INC_VECTOR": CHUNK_BYTES,
     "IN_SUM": tables.DROP_REASONS.index(tables.IN_SUM),
     "IP_UDP": frames._UDP_PROTOCOL,
@@ -230,15 +230,15 @@ NUMBERS: dict[str, int] = {
     "SUE_CHANNELS": sue.CHANNELS,
     "SUE_COMMAND": sue.COMMAND_BYTES,
     "SUE_HEADERS": sue.sue_headers_bytes(0) - 4,
-    "SUE_LEAST": samples._LEAST,
+    "SUE_MIN": samples._MIN,
     "SUE_NEXT_HEADER": sue.NEXT_HEADER,
-    "SUE_STORE_MOST": sue.STORE_BYTES,
-    "SUE_WINDOW_MOST": sue.WINDOW_MOST,
+    "SUE_STORE_MAX": sue.STORE_BYTES,
+    "SUE_WINDOW_MAX": sue.WINDOW_MAX,
     "SW_DIRECT_BITS": layout.SMALL_KEY_BITS,
-    "SW_FRAME_MOST": stateful.FRAME_MOST,
+    "SW_FRAME_MAX": stateful.FRAME_MAX,
     "SW_NEVER": native.NEVER,
     "SW_NO_ACTION": native.NONE,
-    "TABLE_KEY_WORDS_MOST": layout.KEY_WORDS_MOST,
+    "TABLE_KEY_WORDS_MAX": layout.KEY_WORDS_MAX,
     "TABLE_NONE": native.NONE,
     "TSS_HEADER": security.HEADER_BYTES,
     "TSS_ICV": security.ICV_BYTES,
@@ -425,9 +425,7 @@ def test_numbers_of_the_same_name_are_the_same() -> None:
         for path, name, value in named_numbers()
         if name.lstrip("_") in numbers()
     ]
-    assert {"ROCE_PORT", "UET_PORT", "ENTROPY_MOST", "_INT_HOPS"} <= {
-        name for _, name, *_ in shared
-    }
+    assert {"ROCE_PORT", "UET_PORT", "ENTROPY_MAX", "_INT_HOPS"} <= {name for _, name, *_ in shared}
     assert not [each for each in shared if each[2] != each[3]]
 
 

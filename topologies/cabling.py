@@ -16,7 +16,7 @@ from typing import Any
 
 from topologies.fabric import USUAL, Fabric, Node, NodeKind, Speed, TopologyError
 
-MOST_NODES = 1 << 16
+MAX_NODES = 1 << 16
 _RATES_BPS = 1_000, 10**13  # what a scenario may say too
 _LONGEST_NS = 10**9
 _BITS = {"b": 1, "B": 8}
@@ -105,8 +105,8 @@ def _tiers(
     """What everybody is, by how far it is from hosts; all have to be cabled together."""
     if not hosts or not switches:
         raise TopologyError(f"there is no {'switch' if hosts else 'host'}")
-    if len(hosts) + len(switches) > MOST_NODES:
-        raise TopologyError(f"more than {MOST_NODES:,} hosts and switches")
+    if len(hosts) + len(switches) > MAX_NODES:
+        raise TopologyError(f"more than {MAX_NODES:,} hosts and switches")
     import networkx as nx
 
     graph: nx.Graph[str] = nx.Graph()

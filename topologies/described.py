@@ -14,8 +14,8 @@ from topologies.cabling import Imported
 from topologies.fabric import TopologyError
 from topologies.networkx_graph import import_networkx
 
-MOST_NOTES = 200
-_MOST_NAME = 120
+MAX_NOTES = 200
+_MAX_NAME = 120
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Described:
 
     def note(self, text: str) -> None:
         """Tell something once; of very many the first ones."""
-        if text not in self.notes and len(self.notes) < MOST_NOTES:
+        if text not in self.notes and len(self.notes) < MAX_NOTES:
             self.notes.append(text)
 
     def cable(self, a: str, b: str, what: str, **said: Any) -> None:
@@ -60,8 +60,8 @@ class Described:
 def shown(value: object) -> str:
     """A stranger's word, as it may be told."""
     text = str(value)
-    said = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_MOST_NAME])
-    return said if len(text) <= _MOST_NAME else f"{said}..."
+    said = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_MAX_NAME])
+    return said if len(text) <= _MAX_NAME else f"{said}..."
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 from topologies.fabric import MAX_HOSTS_PER_LEAF, MAX_LEAVES, Fabric, Node, NodeKind, TopologyError
 
-_MOST_PER_GROUP = 128
-_MOST_PORTS = 64  # of a switch, to other groups
+_MAX_PER_GROUP = 128
+_MAX_PORTS = 64  # of a switch, to other groups
 
 
 def dragonfly(groups: int, switches: int, hosts_per_leaf: int, global_links: int) -> Fabric:
     """Build so many groups of switches, each of these with hosts and so many long cables."""
     for what, count, least, most in (
         ("groups", groups, 2, MAX_LEAVES),
-        ("switches", switches, 1, _MOST_PER_GROUP),
+        ("switches", switches, 1, _MAX_PER_GROUP),
         ("hosts_per_leaf", hosts_per_leaf, 1, MAX_HOSTS_PER_LEAF),
-        ("global_links", global_links, 1, _MOST_PORTS),
+        ("global_links", global_links, 1, _MAX_PORTS),
     ):
         if not least <= count <= most:
             raise TopologyError(f"{what} is {count}; it must be from {least} to {most}")

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from topologies.cabling import MOST_NODES, Cable, End, Identity, Imported, cabled
+from topologies.cabling import MAX_NODES, Cable, End, Identity, Imported, cabled
 from topologies.fabric import Speed, TopologyError
 
 _HEADS = ("nodes", "tiers", "podsize")
@@ -130,8 +130,8 @@ def _whole(heads: dict[str, int], tiers: dict[int, _Tier]) -> list[_Tier]:
     missing = next((head for head in _HEADS if head not in heads), None)
     if missing:
         raise TopologyError(f"it does not say '{missing.capitalize()} N'")
-    if heads["nodes"] > MOST_NODES:
-        raise TopologyError(f"{heads['nodes']:,} nodes: at most {MOST_NODES:,} can be")
+    if heads["nodes"] > MAX_NODES:
+        raise TopologyError(f"{heads['nodes']:,} nodes: at most {MAX_NODES:,} can be")
     if sorted(tiers) != list(range(heads["tiers"])):
         raise TopologyError(f"it says Tiers {heads['tiers']}, and tells of {sorted(tiers)}")
     for tier, fields in tiers.items():

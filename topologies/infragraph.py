@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from topologies.cabling import MOST_NODES, Cable, End, Identity, Imported, cabled, delay_of, rate_of
+from topologies.cabling import MAX_NODES, Cable, End, Identity, Imported, cabled, delay_of, rate_of
 from topologies.fabric import MAX_PORT, USUAL, Speed, TopologyError
 from topologies.infragraph_first import in_later_form, is_first_form, no_instance
 
-_MOST_CABLES = 1 << 20
+_MAX_CABLES = 1 << 20
 _DEEPEST = 16  # devices made of devices
 _PART = re.compile(r"(?P<name>[^\[\].]+)(?:\[(?P<which>[^\[\]]*)\])?")
 _RATES = {
@@ -79,8 +79,8 @@ def import_infragraph(content: Any) -> Imported:
             cables += reader.cables(edge)
         except TopologyError as error:
             raise TopologyError(f"{cables_are}[{at}]: {error}") from None
-        if len(cables) > _MOST_CABLES:
-            raise TopologyError(f"more than {_MOST_CABLES:,} cables")
+        if len(cables) > _MAX_CABLES:
+            raise TopologyError(f"more than {_MAX_CABLES:,} cables")
     places = sorted({place for a, b, _ in cables for place in (a, b)})
     hosts = {place.name: Identity() for place in places if place.is_server}
     switches = list(dict.fromkeys(place.node for place in places if not place.is_server))
@@ -110,7 +110,7 @@ def _text(section: Mapping[str, Any], key: str) -> str:
 
 def _count(section: Mapping[str, Any], what: str) -> int:
     found = section.get("count")
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= MOST_NODES:
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= MAX_NODES:
         raise TopologyError(f"{what}: its count is {str(found)[:40]!r}")
     return found
 
@@ -145,8 +145,8 @@ class _Reader:
         scheme = edge.get("scheme", "one2one")
         if scheme not in _SCHEMES:
             raise TopologyError(f"scheme '{str(scheme)[:40]}' is not known: {', '.join(_SCHEMES)}")
-        if scheme == "many2many" and len(ends[0]) * len(ends[1]) > _MOST_CABLES:
-            raise TopologyError(f"more than {_MOST_CABLES:,} cables")
+        if scheme == "many2many" and len(ends[0]) * len(ends[1]) > _MAX_CABLES:
+            raise TopologyError(f"more than {_MAX_CABLES:,} cables")
         pairs = product(*ends) if scheme == "many2many" else zip(*ends, strict=False)
         for a, b in pairs:
             if a != b:
@@ -164,8 +164,8 @@ class _Reader:
         numbers = _chosen(which, _count(instance, f"instance {name}"), name)
         paths = self._paths(device, _text(end, "component"))
         self.named += len(numbers) * len(paths)
-        if self.named > _MOST_CABLES:
-            raise TopologyError(f"more than {_MOST_CABLES:,} components are named")
+        if self.named > _MAX_CABLES:
+            raise TopologyError(f"more than {_MAX_CABLES:,} components are named")
         place = list(self.instances).index(name)
         is_server = self._is_server(device, _DEEPEST)
         return [
@@ -183,8 +183,8 @@ class _Reader:
                 raise TopologyError(f"device {device} has no component '{name[:40]}'")
             at = list(own.counts).index(name)
             numbers = _chosen(which, own.counts[name], name)
-            if len(found) * len(numbers) > MOST_NODES:
-                raise TopologyError(f"'{text[:40]}' names more than {MOST_NODES:,} components")
+            if len(found) * len(numbers) > MAX_NODES:
+                raise TopologyError(f"'{text[:40]}' names more than {MAX_NODES:,} components")
             found = [
                 ((*path, (at, number)), f"{dotted}.{name}.{number}".lstrip("."))
                 for path, dotted in found
@@ -227,7 +227,7 @@ def _chosen(which: str | None, count: int, name: str) -> range:
         bounds = [int(word) if word.strip() else None for word in words]
     except ValueError:
         bounds = []
-    if not 1 <= len(bounds) <= 3 or any(abs(bound or 0) > MOST_NODES for bound in bounds):
+    if not 1 <= len(bounds) <= 3 or any(abs(bound or 0) > MAX_NODES for bound in bounds):
         raise TopologyError(f"{name}[{str(which)[:40]}]: write a number, or first:end")
     if len(bounds) == 1:
         (at,) = bounds

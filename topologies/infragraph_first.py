@@ -17,12 +17,12 @@ from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
-from topologies.cabling import MOST_NODES
+from topologies.cabling import MAX_NODES
 from topologies.fabric import TopologyError
 
 _WORDS = 9  # instance, which, component, which, link, and the other end
 _OF_SERVERS = ("xpu", "cpu")
-_MOST_CONNECTIONS = 1 << 20
+_MAX_CONNECTIONS = 1 << 20
 
 
 def is_first_form(content: dict[str, Any]) -> bool:
@@ -33,7 +33,7 @@ def is_first_form(content: dict[str, Any]) -> bool:
 def in_later_form(content: dict[str, Any]) -> dict[str, Any]:
     """The same content as `infragraph` reads it."""
     connections = content["connections"]
-    if not isinstance(connections, list) or len(connections) > _MOST_CONNECTIONS:
+    if not isinstance(connections, list) or len(connections) > _MAX_CONNECTIONS:
         raise TopologyError("'connections' is no list, or too long a one")
     devices = {str(one.get("name")): one for one in _sections(content, "devices")}
     instances = {str(one.get("name")): one for one in _sections(content, "instances")}
@@ -78,8 +78,8 @@ def _sections(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _number(text: str, at: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 6) or int(text) >= MOST_NODES:
-        raise TopologyError(f"connections[{at}]: '{text[:40]}' is no number below {MOST_NODES:,}")
+    if not (text.isascii() and text.isdigit() and len(text) < 6) or int(text) >= MAX_NODES:
+        raise TopologyError(f"connections[{at}]: '{text[:40]}' is no number below {MAX_NODES:,}")
     return int(text)
 
 

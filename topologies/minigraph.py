@@ -17,7 +17,7 @@ from topologies.fabric import TopologyError
 _TYPE = "{http://www.w3.org/2001/XMLSchema-instance}type"
 _HOST, _CABLE = "Server", "DeviceInterfaceLink"
 _NOT_OF_FABRIC = {"DeviceMgmtLink", "DeviceSerialLink"}
-_MOST_MBPS = 10_000_000
+_MAX_MBPS = 10_000_000
 
 
 def is_minigraph(root: Element) -> bool:
@@ -66,8 +66,8 @@ def read_minigraph(root: Element) -> Described:
 
 def _rate(link: Element) -> dict[str, Any]:
     text = _text(link, "Bandwidth")
-    is_number = text.isascii() and text.isdigit() and len(text) < len(str(10 * _MOST_MBPS))
-    return {"rate_gbps": int(text) / 1000} if is_number and 0 < int(text) <= _MOST_MBPS else {}
+    is_number = text.isascii() and text.isdigit() and len(text) < len(str(10 * _MAX_MBPS))
+    return {"rate_gbps": int(text) / 1000} if is_number and 0 < int(text) <= _MAX_MBPS else {}
 
 
 def _tag(element: Element) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from topologies.cabling import Cable, End, Identity, Imported, cabled, delay_of, rate_of
 from topologies.fabric import MAX_PORT, USUAL, Speed, TopologyError
 
-MOST_EDGES = 1 << 20
+MAX_EDGES = 1 << 20
 _KINDS = ("kind", "type", "role")
 _HOSTS = frozenset(("host", "server", "gpu", "npu", "xpu", "nic", "rank"))
 _RATES = {
@@ -79,8 +79,8 @@ def _edges(
 ) -> Iterator[tuple[int, Cable]]:
     """The edges, each with its number."""
     for at, (source, target, edge) in enumerate(_listed(content, list(nodes)), 1):
-        if at > MOST_EDGES:
-            raise TopologyError(f"more than {MOST_EDGES:,} edges")
+        if at > MAX_EDGES:
+            raise TopologyError(f"more than {MAX_EDGES:,} edges")
         place = f"edge {at}"
         try:
             for end in (source, target):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from topologies.cabling import MOST_NODES, Cable, End, Identity, Imported, cabled
+from topologies.cabling import MAX_NODES, Cable, End, Identity, Imported, cabled
 from topologies.fabric import Fabric, Link, NodeKind, Speed, TopologyError
 
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
@@ -21,7 +21,7 @@ _RATE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([GMK]?)bps", re.ASCII)
 _DELAY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ns|us|ms|s)", re.ASCII)
 _TIMES = {"G": 10**9, "M": 10**6, "K": 10**3, "": 1}
 _LASTS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-_MOST_CABLES = 4 * MOST_NODES
+_MAX_CABLES = 4 * MAX_NODES
 
 
 def import_ns3(text: str) -> Imported:
@@ -29,10 +29,10 @@ def import_ns3(text: str) -> Imported:
     lines = _lines(text)
     at, head = next(lines, (1, []))
     nodes, switches, cables = _numbers(at, head, 3, "nodes, switches and cables")
-    if not switches < nodes <= MOST_NODES:
+    if not switches < nodes <= MAX_NODES:
         raise TopologyError(f"line {at}: {nodes} nodes, {switches} of them switches")
-    if cables > _MOST_CABLES:
-        raise TopologyError(f"line {at}: {cables} cables; {_MOST_CABLES} can be")
+    if cables > _MAX_CABLES:
+        raise TopologyError(f"line {at}: {cables} cables; {_MAX_CABLES} can be")
     at, named = next(lines, (at + 1, [])) if switches else (at, [])
     which = set(_numbers(at, named, switches, f"the {switches} switches"))
     if len(which) < switches or max(which, default=0) >= nodes:

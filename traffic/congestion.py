@@ -18,7 +18,7 @@ from typing import NamedTuple
 FOLDER = Path(__file__).parent / "core" / "cc"
 NONE = "none"
 _DECLARATION, _REGISTRATION = "\n    CC_", "\nCC("  # how a parameter's begins, and a control's
-_USUAL = "CC_USUAL"
+_USUAL = "CC_DEFAULT"
 
 
 class Kind(StrEnum):

@@ -50,7 +50,7 @@ from traffic.frames import (
 )
 
 __all__ = [
-    "ENTROPY_MOST",
+    "ENTROPY_MAX",
     "MRC_OPTIONS",
     "NIC_SOURCE",
     "PORT_COUNTERS",
@@ -138,7 +138,7 @@ PORT_COUNTERS = (
 )
 """What an adapter with several ports counts by port (`struct ep_port_counters`)."""
 
-ENTROPY_MOST = 256
+ENTROPY_MAX = 256
 MRC_OPTIONS = ("timestamps", "port_status", "reverse_set")
 """What MRC leaves to whoever sets its adapters up, each on or off (`core/mrc_node.c`)."""
 
@@ -161,8 +161,8 @@ def mask_of(entropies: Iterable[int]) -> int:
     """Entropies as endpoints are told of them: bit i is entropy i."""
     mask = 0
     for entropy in entropies:
-        if not 0 <= entropy < ENTROPY_MOST:
-            raise ValueError(f"entropy {entropy}: they are 0 to {ENTROPY_MOST - 1}")
+        if not 0 <= entropy < ENTROPY_MAX:
+            raise ValueError(f"entropy {entropy}: they are 0 to {ENTROPY_MAX - 1}")
         mask |= 1 << entropy
     return mask
 
@@ -251,7 +251,7 @@ def _power_of_two(number: int) -> int:
 _PowerOfTwo = AfterValidator(_power_of_two)
 Window = Annotated[int, Field(ge=1, le=1 << 20)]
 RetryLimit = Annotated[int, Field(ge=0, le=250)]
-Entropies = Annotated[int, Field(ge=1, le=ENTROPY_MOST), _PowerOfTwo]
+Entropies = Annotated[int, Field(ge=1, le=ENTROPY_MAX), _PowerOfTwo]
 _Flag = Annotated[int, Field(ge=0, le=1)]
 _U8 = Annotated[int, Field(ge=0, lt=1 << 8)]
 _U16 = Annotated[int, Field(ge=0, lt=1 << 16)]

@@ -20,10 +20,10 @@ from yaml.resolver import Resolver
 
 from files import FileError, read_text, shown
 
-MOST_BYTES = 1_000_000
-_MOST_DEPTH = 100
-_MOST_NODES = 200_000
-_MOST_DIGITS = 100
+MAX_BYTES = 1_000_000
+_MAX_DEPTH = 100
+_MAX_NODES = 200_000
+_MAX_DIGITS = 100
 # What is the same however it is written: 3 and 0x3, yes and true.
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int")}
 _DISPUTED = re.compile(r"[\t\ufeff!?]|[|>]#")
@@ -39,7 +39,7 @@ class NotYamlError(YamlError):
 
 def read_yaml(path: Path) -> Any:
     """A YAML file's content."""
-    text = read_text(path, MOST_BYTES)
+    text = read_text(path, MAX_BYTES)
     try:
         return parse_yaml(text)
     except NotYamlError as error:
@@ -81,8 +81,8 @@ def _content(loader: _Bounded) -> Any:
     node = loader.get_single_node()
     if node is None:
         return None
-    if _size(node, {}) > _MOST_NODES:
-        raise YamlError(f"it says more than {_MOST_NODES:,} things, aliases counted as often")
+    if _size(node, {}) > _MAX_NODES:
+        raise YamlError(f"it says more than {_MAX_NODES:,} things, aliases counted as often")
     return loader.construct_document(node)
 
 
@@ -93,8 +93,8 @@ class _Bounded(Composer, SafeConstructor, Resolver):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise YamlError(f"it is nested too deeply: {_MOST_DEPTH} levels are allowed")
+        if self._depth > _MAX_DEPTH:
+            raise YamlError(f"it is nested too deeply: {_MAX_DEPTH} levels are allowed")
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -116,7 +116,7 @@ class _Bounded(Composer, SafeConstructor, Resolver):
         return super().construct_mapping(node, deep)
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        if len(node.value) > _MOST_DIGITS:
+        if len(node.value) > _MAX_DIGITS:
             raise YamlError(f"{_shortened(node.value)} is too large a number")
         number: int = super().construct_yaml_int(node)
         return number
@@ -147,13 +147,13 @@ else:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_DIGITS else f"{text[:20]}..."
+    return text if len(text) <= _MAX_DIGITS else f"{text[:20]}..."
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
     """How many things a node says, what is shared counted as often as it is named."""
     if id(node) not in known:
-        known[id(node)] = _MOST_NODES  # what holds itself says more than any number
+        known[id(node)] = _MAX_NODES  # what holds itself says more than any number
         if isinstance(node, yaml.SequenceNode):
             known[id(node)] = 1 + sum(_size(part, known) for part in node.value)
         elif isinstance(node, yaml.MappingNode):

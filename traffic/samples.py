@@ -119,7 +119,7 @@ def _report() -> Packet:
 
 
 _ETHERNET = 14  # bytes of a header
-_LEAST = 60  # of a frame
+_MIN = 60  # of a frame
 
 
 _MRC_SENT_AGAIN = 0x20  # of what scapy calls reserved
@@ -188,7 +188,7 @@ def _sue(pdu: Packet, dscp: int = DSCP_ROCE, **fields: int) -> Packet:
     """A frame of scale-up Ethernet, closed by its R-CRC."""
     rh = SueRh(xpuid=0x101, apsn=6, **fields)
     frame = bytes(_ethernet() / Sunh(tc=dscp << 2, label=0x123, src=0x101, dst=0x201) / rh / pdu)
-    return Ether((frame + r_crc(frame)).ljust(_LEAST, b"\0"))
+    return Ether((frame + r_crc(frame)).ljust(_MIN, b"\0"))
 
 
 def _sue_stores() -> Packet:

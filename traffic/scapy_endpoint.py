@@ -51,7 +51,7 @@ from traffic.messages import (
 
 _PAUSE_QUANTUM_BITS = 512
 _ETHERNET_BYTES, _ICRC_BYTES = 14, 4
-_LEAST_BYTES = 8 + 12 + _ICRC_BYTES  # behind IP
+_MIN_BYTES = 8 + 12 + _ICRC_BYTES  # behind IP
 _PSNS = 1 << 24
 _FIRST = _PSNS  # one wrap above zero, so that an old PSN is a small number and no negative one
 _WRITES = frozenset(map(int, Opcode))
@@ -583,5 +583,5 @@ def _is_sound(packet: Packet) -> bool:
     length = network.len if network.version == 4 else IP_BYTES[6] + network.plen
     covered = packet.original[_ETHERNET_BYTES:][:length]
     sent = int.from_bytes(covered[-_ICRC_BYTES:], "little")
-    is_whole = len(covered) >= IP_BYTES[network.version] + _LEAST_BYTES
+    is_whole = len(covered) >= IP_BYTES[network.version] + _MIN_BYTES
     return is_whole and icrc(covered[:-_ICRC_BYTES]) == sent

@@ -7,7 +7,7 @@ NEXT_HEADER = 253  # for experiments (RFC 3692)
 STORE_BYTES = 256
 """What a command stores at most."""
 COMMAND_BYTES = 12
-WINDOW_MOST = 1 << 15
+WINDOW_MAX = 1 << 15
 CHANNELS = 4
 """Between two XPUs."""
 _AROUND = 14 + 8 + 8 + 4 + 4  # Ethernet, SUNH, RH, the PDU's first word, and the R-CRC

@@ -21,7 +21,7 @@ _ROOM = 1_000_000  # headroom that never ends
 _STILL_BPS = 1_000_000  # what a receiver takes that stands still
 _LONG_NS = 10**9
 _PHASES = 24
-_MOST_FRAMES = 200
+_MAX_FRAMES = 200
 _LARGEST = 4234  # of the fabric below, with 4096 bytes of payload
 _STORM = {
     "name": "receiver-stands-still",
@@ -270,7 +270,7 @@ def _lost(bench: Bench, cable: Cable, room: int) -> int:
     worst = 0
     for at in range(_PHASES):
         line = _line(bench, cable, room)
-        line.send(_MOST_FRAMES, back_ns=cable.frame_ns * at / _PHASES)
+        line.send(_MAX_FRAMES, back_ns=cable.frame_ns * at / _PHASES)
         inside = line.used // cable.frame
         worst = max(worst, line.sent - line.left - inside)
     return worst
@@ -303,7 +303,7 @@ def is_no_more(bench: Bench) -> None:
     bench.program(PROGRAM)
     for cable in CABLES:
         room = _room(bench, cable)
-        lost = _lost(bench, cable, room - cable.frame) if room > cable.frame else _MOST_FRAMES
+        lost = _lost(bench, cable, room - cable.frame) if room > cable.frame else _MAX_FRAMES
         if lost != 1:
             fate = "nothing is lost" if lost == 0 else f"{lost} frames are lost"
             raise Wrong(

@@ -20,8 +20,8 @@ from course.workers import (
 
 PROGRAM = "sum.p4"
 _PORTS = (1, 2, 3)
-_MOST_GBPS = GBPS * 4 * LANES / (FRAME_BYTES + WIRE_OVERHEAD)
-_LEAST = 0.9  # of the line rate
+_MAX_GBPS = GBPS * 4 * LANES / (FRAME_BYTES + WIRE_OVERHEAD)
+_MIN = 0.9  # of the line rate
 
 
 def _switch(bench: Bench) -> Switch:
@@ -160,10 +160,10 @@ def is_quick(bench: Bench) -> None:
     found = Reduction.of(bench.switch(PROGRAM), 8, 14 * SLOTS).run()
     _check_whole(found)
     ring = bench.run("allreduce-ring").collective
-    if found.gbps < _LEAST * GBPS:
+    if found.gbps < _MIN * GBPS:
         rate = f"{ring.algbw_gbps:.0f} Gb/s" if ring and ring.algbw_gbps else "less"
         raise Wrong(
-            f"the vector is summed at {found.gbps:.1f} Gb/s of {GBPS}, of which {_MOST_GBPS:.1f} are "
+            f"the vector is summed at {found.gbps:.1f} Gb/s of {GBPS}, of which {_MAX_GBPS:.1f} are "
             f"possible; a ring reaches {rate}",
             f"{PROGRAM}: who is told something that nobody asked for?",
         )

@@ -13,7 +13,7 @@ _BLOCK = "fcbb:bb00"
 _INNER = "2001:db8:2::7"
 _PORTS = {"0100": 1, "0200": 2, "0300": 3, "0400": 4}
 _HOSTS_PORT = 9
-_LEAST = 14 + 40  # bytes of Ethernet and IPv6
+_MIN = 14 + 40  # bytes of Ethernet and IPv6
 
 
 def _number(address: str) -> int:
@@ -54,9 +54,9 @@ def _goes(switch: Switch, frame: bytes, what: str, where: str) -> tuple[int, byt
 
 
 def _dst(frame: bytes) -> str:
-    if len(frame) < _LEAST:
+    if len(frame) < _MIN:
         raise Wrong(
-            f"what leaves has {len(frame)} bytes; Ethernet and IPv6 alone have {_LEAST}",
+            f"what leaves has {len(frame)} bytes; Ethernet and IPv6 alone have {_MIN}",
             f"{PROGRAM}: which headers are emitted, and which of them are there?",
         )
     return str(IPv6Address(frame[38:54]))

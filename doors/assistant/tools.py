@@ -24,7 +24,7 @@ from lab.results.result import RESULT
 from lab.scenario import explain, shipped
 
 Stop = threading.Event
-_MOST_LISTED = 500
+_MAX_LISTED = 500
 _DEPTHS = "", "*/", "*/*/"  # where runs are looked for: it may be a large folder
 
 Name = Annotated[str, Field(max_length=200)]
@@ -86,7 +86,7 @@ class Desk:
         found = dict(self.runs)
         if self.folder is not None:
             deep = (path for depth in _DEPTHS for path in self.folder.glob(f"{depth}{RESULT}"))
-            for path in sorted(islice(deep, _MOST_LISTED)):
+            for path in sorted(islice(deep, _MAX_LISTED)):
                 if is_within(path, self.folder) and path.parent not in found.values():
                     found.setdefault(str(path.parent.relative_to(self.folder)), path.parent)
         return found

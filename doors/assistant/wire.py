@@ -19,8 +19,8 @@ import mcp_types as t
 
 from doors.nesting import is_deeper
 
-MOST_BYTES = 1 << 20
-_MOST_DEPTH = 64
+MAX_BYTES = 1 << 20
+_MAX_DEPTH = 64
 _PIECE = 1 << 16
 _SURE = 4096  # bytes, which a pipe takes that takes any
 
@@ -45,7 +45,7 @@ class Wire:
                     yield line.decode(errors="replace") + "\n"
                 elif line.strip() or problem is _TOO_LONG:
                     await self.write(json.dumps({"jsonrpc": "2.0", **problem}) + "\n")
-            if len(self._rest) > MOST_BYTES:
+            if len(self._rest) > MAX_BYTES:
                 self._is_too_long, self._rest = True, b""
 
     async def _piece(self) -> bytes:
@@ -75,15 +75,15 @@ def _error(code: int, message: str, number: object = None) -> dict[str, Any]:
     return {"id": number, "error": {"code": code, "message": message}}
 
 
-_TOO_LONG = _error(t.INVALID_REQUEST, f"a request may have {MOST_BYTES:,} bytes")
-_TOO_DEEP = _error(t.INVALID_REQUEST, f"a request may nest {_MOST_DEPTH} brackets")
+_TOO_LONG = _error(t.INVALID_REQUEST, f"a request may have {MAX_BYTES:,} bytes")
+_TOO_DEEP = _error(t.INVALID_REQUEST, f"a request may nest {_MAX_DEPTH} brackets")
 
 
 def _problem(line: bytes) -> dict[str, Any] | None:
     """What is wrong with a line, if it is no message."""
-    if len(line) > MOST_BYTES:
+    if len(line) > MAX_BYTES:
         return _TOO_LONG
-    if is_deeper(line, _MOST_DEPTH):
+    if is_deeper(line, _MAX_DEPTH):
         return _TOO_DEEP
     try:
         t.jsonrpc_message_adapter.validate_json(line, by_name=False)

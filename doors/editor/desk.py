@@ -28,10 +28,10 @@ from doors.editor.program import Program, Settings, real
 from doors.editor.reading import Reading, SupersededError, read_program
 from files import FileError
 
-MOST_FILES = 2000  # that are looked through for what they include
+MAX_FILES = 2000  # that are looked through for what they include
 _SOON_S = 0.1  # that a question waits for a program to be read anew
-_MOST_PROGRAMS = 8  # that are kept
-_MOST_UNCOLLECTED = 400  # readings, between two looks for garbage
+_MAX_PROGRAMS = 8  # that are kept
+_MAX_UNCOLLECTED = 400  # readings, between two looks for garbage
 _STACK_BYTES = 64 << 20
 _LEFT_ALONE = {"node_modules", "__pycache__"}
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
@@ -135,7 +135,7 @@ class Desk:
                 if any(o != each and Path(each).is_relative_to(o) for o in folders)
             }
             listed = (file for each in sorted(folders - inside) for file in _p4(each))
-            self._listed = [*dict.fromkeys(listed)][:MOST_FILES]
+            self._listed = [*dict.fromkeys(listed)][:MAX_FILES]
         return [*self._listed, *(each for each in self.open if each not in self._listed), path]
 
     def _includes(self, path: str) -> frozenset[str]:
@@ -220,7 +220,7 @@ class Desk:
 
         go_on()
         self._uncollected += 1
-        if self._uncollected > _MOST_UNCOLLECTED:
+        if self._uncollected > _MAX_UNCOLLECTED:
             self.collect()
         program = self._reading(root).read(self.read, go_on)
         program.index()
@@ -238,7 +238,7 @@ class Desk:
         self._programs[root] = (version, program)
         if program.is_sound:
             self._sound[root] = program
-        while len(self._programs) > _MOST_PROGRAMS:
+        while len(self._programs) > _MAX_PROGRAMS:
             oldest = next(iter(self._programs))
             self._programs.pop(oldest, None)
             self._sound.pop(oldest, None)
@@ -292,7 +292,7 @@ def _p4(folder: str) -> Iterator[str]:
             each for each in inside if not each.startswith(".") and each not in _LEFT_ALONE
         )
         looked += len(files)
-        if looked > 20 * MOST_FILES:
+        if looked > 20 * MAX_FILES:
             return
         for name in sorted(files):
             if name.endswith((".p4", ".p4inc", ".p4i")):

@@ -10,8 +10,8 @@ from compiler.check.base import Declared, GenericStruct
 from doors.editor.kinds import kind_of, reads, type_of, width
 from doors.editor.program import Program
 
-_MOST_COMMENT = 40  # lines
-_MOST_FIELDS = 40
+_MAX_COMMENT = 40  # lines
+_MAX_FIELDS = 40
 _BUILT_IN = {
     "isValid": "whether a header, or one of a union's, is there",
     "setValid": "makes a header valid; its fields have no values yet",
@@ -114,9 +114,9 @@ def _fields(what: Declared | GenericStruct) -> list[str]:
         own = [f"- `{name}`" for name in type_.members]
     else:
         return [width(type_)] if isinstance(type_, t.Bits | t.NewType) else []
-    left = len(own) - _MOST_FIELDS
+    left = len(own) - _MAX_FIELDS
     said = [f"- and {left} more"] if left > 0 else []
-    return [*filter(None, [width(type_)]), "", *own[:_MOST_FIELDS], *said]
+    return [*filter(None, [width(type_)]), "", *own[:_MAX_FIELDS], *said]
 
 
 def comment_of(program: Program, declaration: int) -> str:
@@ -125,7 +125,7 @@ def comment_of(program: Program, declaration: int) -> str:
     found: list[str] = []
     number = place.line - 1
     in_block = False
-    while number >= 0 and len(found) < _MOST_COMMENT:
+    while number >= 0 and len(found) < _MAX_COMMENT:
         line = program.line(place.file, number)
         text = line.strip()
         if in_block or text.startswith("//") or text.endswith("*/"):

@@ -25,7 +25,7 @@ from compiler.parser.types import Types
 from compiler.preprocess import INCLUDE_DIR, blank_comments
 from compiler.source import Text
 
-MOST_ERRORS = 1000  # that are told of a program
+MAX_ERRORS = 1000  # that are told of a program
 _RECURSION_LIMIT = 20_000
 _UNDERSTOOD = Types.EXPRESSION_ANNOTATIONS  # whose words are no names of a program's
 _OF_WORDS = {"declared", "_uses", "_at", "_by_word", "_brackets"}

@@ -34,7 +34,7 @@ from compiler.source import Line, Text
 from doors.editor.layout import laid_out
 from doors.editor.program import Program, Settings, deep, real
 
-MOST_ERRORS = 1000  # that are told of a program
+MAX_ERRORS = 1000  # that are told of a program
 _AHEAD = 3  # tokens behind such a place that have to be the same, too
 
 
@@ -98,7 +98,7 @@ class Reading:
         self, read: Callable[[Path], str], go_on: Callable[[], None] = lambda: None
     ) -> Program:
         """What the passes as far as types make of it; `go_on` may raise in between."""
-        diagnostics = Diagnostics(most_errors=MOST_ERRORS)
+        diagnostics = Diagnostics(most_errors=MAX_ERRORS)
         contents: dict[str, str] = {}
 
         def remembered(path: Path) -> str:
@@ -228,7 +228,7 @@ class Reading:
         """A check that has come as far as is known, and the number of declarations before that."""
         marked = [stop for stop in self._stops if stop.mark is not None]
         if self._checker is None or not marked:
-            heard = Diagnostics(most_errors=MOST_ERRORS)
+            heard = Diagnostics(most_errors=MAX_ERRORS)
             self._checker = Checker(heard, Names())
         else:
             last = marked[-1]

@@ -36,7 +36,7 @@ _BUILT_IN = frozenset(
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _DEFINE = re.compile(r"#\s*define\s+(\w+)")
 _ASKED = re.compile(r"#\s*(?:(ifn?def)\s+(\w+)|(?:el)?if\b)")
-_MOST_VARIANTS = 3
+_MAX_VARIANTS = 3
 
 
 class RefusedError(LabError):
@@ -149,7 +149,7 @@ def _variants(
             for first in program.directives_of(file).values()
             if (name := _DEFINE.match(first))
         }
-        for asked in [each for each in wanted if each not in defined][:_MOST_VARIANTS]:
+        for asked in [each for each in wanted if each not in defined][:_MAX_VARIANTS]:
             variant = defining(program, asked)
             if variant.is_sound:
                 yield variant

@@ -165,7 +165,7 @@ def serve_stdio(settings: Settings) -> int:
         try:
             await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reads), sys.stdin)
         except ValueError:  # a file on a disk
-            reads.feed_data(sys.stdin.buffer.read(w.MOST_BYTES))
+            reads.feed_data(sys.stdin.buffer.read(w.MAX_BYTES))
             reads.feed_eof()
         return await serve(settings, reads, _Pipe(ours))
 

@@ -17,9 +17,9 @@ from doors.nesting import is_deeper
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
 NOT_INITIALIZED, REQUEST_FAILED = -32002, -32803
-MOST_BYTES = 32 << 20
-_MOST_DEPTH = 64
-_MOST_HEADER = 8192
+MAX_BYTES = 32 << 20
+_MAX_DEPTH = 64
+_MAX_HEADER = 8192
 _LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*", re.IGNORECASE)
 
 
@@ -37,9 +37,9 @@ class Wire:
             size = await self._header()
             if size is None:
                 return None
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 await self._skip(size)
-                self.refuse(INVALID_REQUEST, f"a message may have {MOST_BYTES:,} bytes")
+                self.refuse(INVALID_REQUEST, f"a message may have {MAX_BYTES:,} bytes")
                 continue
             try:
                 body = await self._reads.readexactly(size)
@@ -74,8 +74,8 @@ class Wire:
             size -= len(piece)
 
     def _read(self, body: bytes) -> dict[str, Any] | None:
-        if is_deeper(body, _MOST_DEPTH):
-            self.refuse(INVALID_REQUEST, f"a message may nest {_MOST_DEPTH} brackets")
+        if is_deeper(body, _MAX_DEPTH):
+            self.refuse(INVALID_REQUEST, f"a message may nest {_MAX_DEPTH} brackets")
             return None
         try:
             given = json.loads(body)

@@ -36,15 +36,15 @@ Vector = NDArray[np.float32]
 FEATURES = ("queue", "rate", "paused", "marked")  # of a port, since the decision before
 _QUEUE_BYTES = 200_000.0  # that a queue of 1 has
 _KEPT = 1000  # of notes that nobody asks for
-_MOST_EVENTS = 2**62
-_MOST = 2**31  # of steps, and of nanoseconds between two
+_MAX_EVENTS = 2**62
+_MAX = 2**31  # of steps, and of nanoseconds between two
 
 
 def whole(name: str, value: object) -> int:
     """A count that somebody gives."""
-    if type(value) is not int or not 1 <= value < _MOST:
+    if type(value) is not int or not 1 <= value < _MAX:
         raise LabError(
-            f"{name} is {str(value)[:80]}", f"Give a whole number from 1 to {_MOST - 1:,}."
+            f"{name} is {str(value)[:80]}", f"Give a whole number from 1 to {_MAX - 1:,}."
         )
     return value
 
@@ -176,7 +176,7 @@ class Bench:
     def go_on(self) -> Vector:
         """Until the next decision; what is seen then."""
         self.now_ns += self.every_ns
-        self._simulation.run(self.now_ns, _MOST_EVENTS)
+        self._simulation.run(self.now_ns, _MAX_EVENTS)
         now = self._noted()
         seen = self._seen(now)
         self._before = now

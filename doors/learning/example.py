@@ -36,7 +36,7 @@ Job = tuple[str, Numbers, int]
 
 _SEEN = 2 * len(FEATURES)
 _SIZE = len(NAMES) * (_SEEN + 1)
-_EVERY_NS, _MOST_STEPS = 20_000, 1000
+_EVERY_NS, _MAX_STEPS = 20_000, 1000
 _PAIRS = 6  # of opposite tries in a generation
 _SIGMA, _RATE = 0.2, 0.3
 _TRAINS, _JUDGES = range(1000), range(100_000, 100_008)
@@ -93,7 +93,7 @@ def held(numbers: Sequence[float]) -> Numbers:
 
 @cache
 def _env(name: str) -> SwitchesEnv:
-    return SwitchesEnv(_NAMED[name], every_ns=_EVERY_NS, steps=_MOST_STEPS)
+    return SwitchesEnv(_NAMED[name], every_ns=_EVERY_NS, steps=_MAX_STEPS)
 
 
 def score(job: Job) -> float:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from snappi import otg_pb2 as otg
 
-from doors.tester.flows import MOST_FLOWS, Plan, planned
+from doors.tester.flows import MAX_FLOWS, Plan, planned
 from doors.tester.said import Refused, chosen, missing, value, word, wrong
 from doors.tester.site import Place
 
 OBEYS_NONE = "obey -------- 0"
-_MOST_PORTS = 128
+_MAX_PORTS = 128
 _BUSY = 40_000  # frames a second of real time that a machine surely sends
 _SPEEDS = {f"speed_{gbps}_gbps": gbps * 10**9 for gbps in (1, 10, 25, 40, 50, 100, 200, 400, 800)}
 
@@ -19,8 +19,8 @@ _SPEEDS = {f"speed_{gbps}_gbps": gbps * 10**9 for gbps in (1, 10, 25, 40, 50, 10
 def located(config: otg.Config, places: Mapping[str, Place]) -> dict[str, Place]:
     """Where each port of a configuration is."""
     refuse_twice("port", [port.name for port in config.ports])
-    if len(config.ports) > _MOST_PORTS:
-        raise wrong(f"{_MOST_PORTS} ports are the most that there may be")
+    if len(config.ports) > _MAX_PORTS:
+        raise wrong(f"{_MAX_PORTS} ports are the most that there may be")
     unknown = [port for port in config.ports if port.location not in places]
     if unknown:
         names = [*places]
@@ -36,8 +36,8 @@ def located(config: otg.Config, places: Mapping[str, Place]) -> dict[str, Place]
 def planned_all(flows: Sequence[otg.Flow], at: Mapping[str, Place]) -> list[Plan]:
     """What flows come to; all that is wrong with any of them is told at once."""
     refuse_twice("flow", [flow.name for flow in flows])
-    if len(flows) > MOST_FLOWS:
-        raise wrong(f"{MOST_FLOWS:,} flows are the most that there may be")
+    if len(flows) > MAX_FLOWS:
+        raise wrong(f"{MAX_FLOWS:,} flows are the most that there may be")
     plans, problems = [], []
     for flow in flows:
         try:

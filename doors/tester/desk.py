@@ -24,7 +24,7 @@ from doors.tester.config import (
     refuse_twice,
     too_busy,
 )
-from doors.tester.flows import MOST_FLOWS, Plan, repaced
+from doors.tester.flows import MAX_FLOWS, Plan, repaced
 from doors.tester.pcapng import pcapng
 from doors.tester.port import Port
 from doors.tester.said import Refused, check, chosen, value, word, words, wrong
@@ -113,10 +113,10 @@ class Desk:
             refuse_twice("flow", [*self._flows, *(flow.name for flow in fresh)])
             plans = planned_all(fresh, self._at())
             free = iter(
-                sorted({*range(MOST_FLOWS)} - {number for number, _ in self._flows.values()})
+                sorted({*range(MAX_FLOWS)} - {number for number, _ in self._flows.values()})
             )
-            if len(self._flows) + len(plans) > MOST_FLOWS:
-                raise wrong(f"{MOST_FLOWS:,} flows are the most that there may be")
+            if len(self._flows) + len(plans) > MAX_FLOWS:
+                raise wrong(f"{MAX_FLOWS:,} flows are the most that there may be")
             for flow, plan in zip(fresh, plans, strict=True):
                 self._config.flows.add().CopyFrom(flow)
                 self._flows[plan.name] = next(free), plan

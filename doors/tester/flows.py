@@ -15,8 +15,8 @@ from doors.tester.headers import FCS, Packet, laid_out
 from doors.tester.said import chosen, value, word, wrong
 from doors.tester.site import Place
 
-LEAST_BYTES = 64
-MOST_FLOWS = 1024
+MIN_BYTES = 64
+MAX_FLOWS = 1024
 MARK_LONG, MARK_SHORT = 16, 6  # bytes: traffic/tester/tester.h
 _GAP = 12  # bytes between two frames, which a line's overhead has in it
 _IMIX = ((64, 7.0), (570, 4.0), (1518, 1.0))
@@ -140,8 +140,8 @@ def sizes_of(size: otg.FlowSize, place: Place, where: str) -> Sizes:
         case _:
             found = _weighted(size.weight_pairs, where)
     most = place.most_frame + FCS
-    if found.least < LEAST_BYTES or found.most > most:
-        raise wrong(f"{where}.size: frames have from {LEAST_BYTES} to {most} bytes here")
+    if found.least < MIN_BYTES or found.most > most:
+        raise wrong(f"{where}.size: frames have from {MIN_BYTES} to {most} bytes here")
     return found
 
 

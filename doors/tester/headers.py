@@ -20,7 +20,7 @@ ROCE_PORT = 4791
 ICRC = 4  # bytes, behind the payload of RoCEv2
 FCS = 4  # behind that of a frame
 _BTH = 12
-_MOST_VALUES = 65_536
+_MAX_VALUES = 65_536
 _OFFSET = 5  # words of a TCP header without options
 _UDP, _TCP, _ICMP = 17, 6, 1
 
@@ -256,8 +256,8 @@ def _values(pattern: Message, place: str) -> tuple[list[int], str]:
             numbers = [*map(_number, pattern.values)]
             if not numbers:
                 raise wrong(f"{place}.values: there are none")
-            if len(numbers) > _MOST_VALUES:
-                raise wrong(f"{place}.values: {_MOST_VALUES:,} are the most that there may be")
+            if len(numbers) > _MAX_VALUES:
+                raise wrong(f"{place}.values: {_MAX_VALUES:,} are the most that there may be")
             return numbers, "list " + ",".join(f"{number:x}" for number in numbers)
         case "increment" | "decrement":
             counter = getattr(pattern, kind)
@@ -279,8 +279,8 @@ def _drawn(given: Message, place: str) -> list[int]:
     count = max(1, value(given, "count"))
     if least > most:
         raise wrong(f"{place}.random: min is more than max")
-    if count > _MOST_VALUES:
-        raise wrong(f"{place}.random.count: {_MOST_VALUES:,} are the most that there may be")
+    if count > _MAX_VALUES:
+        raise wrong(f"{place}.random.count: {_MAX_VALUES:,} are the most that there may be")
     by_seed = random.Random(value(given, "seed"))  # noqa: S311 - nothing secret
     return [by_seed.randint(least, most) for _ in range(count)]
 

@@ -14,7 +14,7 @@ from snappi import otg_pb2 as otg
 from snappi import otg_pb2_grpc
 
 from doors.tester.desk import Desk
-from doors.tester.said import MOST_BYTES, Refused, missing
+from doors.tester.said import MAX_BYTES, Refused, missing
 from lab.errors import LabError
 
 _CODES = {
@@ -110,7 +110,7 @@ def serving(desk: Desk, address: str, port: int) -> Iterator[int]:
     """Answer for as long as the context lasts; the port."""
     server = grpc.server(
         ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="otg-grpc"),
-        options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", MOST_BYTES)],
+        options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", MAX_BYTES)],
     )
     otg_pb2_grpc.add_OpenapiServicer_to_server(Service(desk), server)
     try:

@@ -21,9 +21,9 @@ from snappi import snappi as models
 from doors.nesting import is_deeper
 from doors.tester.supported import is_supported
 
-MOST_BYTES = 16 << 20  # of a request
-_MOST_DEPTH = 64
-_MOST_LISTED = 20
+MAX_BYTES = 16 << 20  # of a request
+_MAX_DEPTH = 64
+_MAX_LISTED = 20
 _SHOWN = 60  # characters of a value that is wrong
 MAC = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F: ]+")
@@ -57,10 +57,10 @@ def missing(*errors: str) -> Refused:
 
 def read(kind: type[_M], body: bytes) -> _M:
     """A message from JSON, which may hold anything."""
-    if len(body) > MOST_BYTES:
-        raise Refused(413, f"a request may have {MOST_BYTES:,} bytes")
-    if is_deeper(body, _MOST_DEPTH):
-        raise wrong(f"a request may nest {_MOST_DEPTH} brackets")
+    if len(body) > MAX_BYTES:
+        raise Refused(413, f"a request may have {MAX_BYTES:,} bytes")
+    if is_deeper(body, _MAX_DEPTH):
+        raise wrong(f"a request may nest {_MAX_DEPTH} brackets")
     try:
         content = json.loads(body)
         json.dumps(content, ensure_ascii=False).encode()  # half a character is none
@@ -91,9 +91,9 @@ def check(message: Message) -> None:
     for is_wrong, text in _problems(message, ""):
         (problems if is_wrong else unknown).append(text)
     if problems:
-        raise wrong(*problems[:_MOST_LISTED])
+        raise wrong(*problems[:_MAX_LISTED])
     if unknown:
-        raise missing(*(f"{text} is not there in closlab" for text in unknown[:_MOST_LISTED]))
+        raise missing(*(f"{text} is not there in closlab" for text in unknown[:_MAX_LISTED]))
 
 
 def chosen(message: Message) -> str:

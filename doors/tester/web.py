@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from doors.tester.desk import Desk
-from doors.tester.said import MOST_BYTES, Refused, as_json, missing, read
+from doors.tester.said import MAX_BYTES, Refused, as_json, missing, read
 
 _Do = Callable[[Any], Message | bytes]
 _AT_ONCE = 16
@@ -87,8 +87,8 @@ async def _body(request: Request) -> bytes:
     try:
         async for part in request.stream():
             size += len(part)
-            if size > MOST_BYTES:
-                raise Refused(413, f"a request may have {MOST_BYTES:,} bytes")
+            if size > MAX_BYTES:
+                raise Refused(413, f"a request may have {MAX_BYTES:,} bytes")
             parts.append(part)
     except ClientDisconnect:
         raise Refused(400, "the request broke off") from None

@@ -30,7 +30,7 @@ DUT: Mapping[str, Any] = {
     "reroute_ns": "50us",
 }
 """Without a scenario of somebody's own: 400 Gb/s, without oversubscription."""
-_MOST_PORTS = 128  # that the device's buffer is for
+_MAX_PORTS = 128  # that the device's buffer is for
 SECTIONS = (
     "topology", "link", "buffer", "trim", "pfc", "ecn", "classes", "schedule", "lb", "transport",
     "overlay", "segments", "loss", "reroute_ns", "control",
@@ -169,7 +169,7 @@ class Bench:
         """Topology and buffer with so many: spines of more ports than most hold more, for headroom
         alone takes a share of every port."""
         topology = self.grown(hosts)
-        many = -(-int(topology.get("leaves", 0)) // _MOST_PORTS)
+        many = -(-int(topology.get("leaves", 0)) // _MAX_PORTS)
         room = {"buffer": {"bytes": many * int(self.scenario.buffer.bytes)}} if many > 1 else {}
         return {"topology": topology, **room}
 

@@ -16,7 +16,7 @@ SIZES = (MB, 8 * MB, 64 * MB, 256 * MB, GB, 4 * GB)
 RANKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 _PACKET = 4096  # that a message counts as at least
 _ITERATIONS = 100
-_LEAST = 5  # iterations of a cell: with fewer it is left out
+_MIN = 5  # iterations of a cell: with fewer it is left out
 _APART = (
     "Pairwise: a rank goes on to the next as soon as its own message is through. So ranks drift "
     "apart, and two come to write to one while another has nobody: hence about half of line rate "
@@ -55,7 +55,7 @@ def halving_bytes(ranks: int, size: int) -> int:
 
 
 def fitted(
-    bench: Bench, op: str, ranks: int, size: int, repeat: int, least: int = _LEAST
+    bench: Bench, op: str, ranks: int, size: int, repeat: int, least: int = _MIN
 ) -> tuple[int, int]:
     """Message and iterations, so that these send no more than a run may: there are fewer iterations
     down to the least, and then the message is halved, as long as its parts fill packets. Of many
@@ -118,7 +118,7 @@ def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int, int]], list[str]
             if (extent.is_quick and (size > MB or ranks > 16)) or (bench.is_small and ranks > 16):
                 continue
             repeat = min(wanted, extent.most_bytes // sent_bytes(op, ranks, size))
-            if repeat < min(wanted, _LEAST):
+            if repeat < min(wanted, _MIN):
                 left_out.append(what)
             elif bench.fabric(ranks) is None:
                 left_out.append(f"{what}: the fabric has not so many hosts")
@@ -128,7 +128,7 @@ def _cells(bench: Bench, op: str) -> tuple[list[tuple[int, int, int]], list[str]
         left_out = ["in a quick run, all but 1 MB of 8 and 16 ranks"]
     elif left_out:
         left_out = [
-            f"{len(left_out)} of {len(SIZES) * len(RANKS)} cells, of which {_LEAST} iterations "
+            f"{len(left_out)} of {len(SIZES) * len(RANKS)} cells, of which {_MIN} iterations "
             f"would send more than {size_text(extent.most_bytes)} (--most): from {left_out[0]} on"
         ]
     return run, left_out
@@ -160,7 +160,7 @@ def _benchmark(bench: Bench, section: str, op: str, caption: str = "") -> Asks[O
         deviations=(
             "The schedule is generated as the library's algorithm has it, and not taken from a "
             "collective library: barriers are in it, a straggler is none.",
-            f"Iterations: as many of {_ITERATIONS} as --most allows, {_LEAST} at least, where "
+            f"Iterations: as many of {_ITERATIONS} as --most allows, {_MIN} at least, where "
             "a message counts as a packet at least.",
             "P95 and P99 are of the iterations' times, told as the BusBW of such an iteration: "
             "that many per cent of them were at least so fast.",

@@ -17,7 +17,7 @@ _C_MS = (10, 50, 100, 500)
 _S = (256 * MB, GB, 4 * GB)
 _N = (64, 128, 256, 512, 1024)
 _OVERLAPS = (0, 1, 2, 3)  # of four leaves
-_LEAST_JOB = 750 * KB  # that an all-reduce must have: a smaller one is all delays
+_MIN_JOB = 750 * KB  # that an all-reduce must have: a smaller one is all delays
 HALVING = "halving-doubling"  # fewest rounds: of a job made smaller, delays weigh least
 _SCALE = 0.00005  # of a training step: bytes and durations alike
 
@@ -100,7 +100,7 @@ def synthetic(bench: Bench) -> Asks[Outcome]:
             f"{steps} iterations instead of 1000: queue pairs keep their ways, so that one is as "
             "the other." if steps != 1000 else "1000 iterations, as the draft has it.",
             "AllReduce goes by halving and doubling, whose rounds are fewest; where --most makes S "
-            f"smaller than {size_text(_LEAST_JOB)}, delays would be all that is measured.",
+            f"smaller than {size_text(_MIN_JOB)}, delays would be all that is measured.",
         ),
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def _shrinking(bench: Bench, size: int, ranks: int, steps: int) -> int | None:
     """By how much a job is made smaller, a power of two: so that it sends no more than it may."""
     most = bench.extent.most_bytes // (4 if bench.extent.is_quick else 1)
     factor = 1
-    least = 64 * ranks if bench.extent.is_quick else _LEAST_JOB
+    least = 64 * ranks if bench.extent.is_quick else _MIN_JOB
     while halving_bytes(ranks, size // factor) * steps > most:
         factor *= 2
         if size // factor < least:

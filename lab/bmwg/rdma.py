@@ -18,7 +18,7 @@ from traffic.measures import percentile
 SUSTAINED = 0.99  # of what is offered: the least that a rate must deliver to count
 _SIZES = (64, 256, KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 _QPS = (1, 4, 16, 32)
-_LEAST_SAMPLES = 100  # of a message's time in an idle fabric
+_MIN_SAMPLES = 100  # of a message's time in an idle fabric
 _HASHED = (
     "Switches hash: all pairs keep up with what the busiest uplink lets through, and few queue "
     "pairs fill few uplinks. In both directions, acknowledgements take their part, too."
@@ -290,7 +290,7 @@ def _latency(bench: Bench, size: int, seeds: Sequence[int]) -> Asks[tuple[tuple[
     offer = Offer(size)
     share = yield from _sustained(bench, offer, seeds)
     most = 2000 if bench.extent.is_quick else 10_000
-    count = min(most, max(_LEAST_SAMPLES, bench.extent.most_bytes // 10 // size))
+    count = min(most, max(_MIN_SAMPLES, bench.extent.most_bytes // 10 // size))
     flow = {"src": "h1", "dst": _partner(bench), "bytes": size}
     alone = [
         bench.case(

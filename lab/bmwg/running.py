@@ -24,7 +24,7 @@ from lab.bmwg.outcome import Outcome
 from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
-from lab.machine.sources import made_of
+from lab.machine.sources import cache_key
 from lab.progress import Stages
 from lab.results.result import RESULT
 from lab.runs.child import run_in_child
@@ -50,7 +50,7 @@ class Job:
         sources = sorted(self.p4.rglob("*.p4")) if self.p4 else []
         program = b"".join(path.read_bytes() for path in sources)
         said = self.engine, self.switch, self.case.keys, self.case.table
-        return made_of(*said, program)
+        return cache_key(*said, program)
 
     @property
     def folder(self) -> Path:

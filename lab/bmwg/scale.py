@@ -26,8 +26,8 @@ from traffic.measures import percentile
 _N = (64, 128, 256, 512, 1024)
 _FEWEST = 2  # iterations at the largest N
 _SMALLEST = 100 * KB  # of messages
-_LEAST = 10  # iterations: one in the middle is struck, and those without a failure have a P99
-_LOOK_NS, _MOST_LOOKS = 1000, 5000  # how often drops are noted, and how often a run at most
+_MIN = 10  # iterations: one in the middle is struck, and those without a failure have a P99
+_LOOK_NS, _MAX_LOOKS = 1000, 5000  # how often drops are noted, and how often a run at most
 
 
 # --- 11.1 ----------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
     extent = bench.extent
     ranks = min(128, len(bench.scenario.fabric().hosts))
     most = MB if extent.is_quick else 8 * MB
-    size, repeat = fitted(bench, "all-reduce", ranks, most, extent.repeats(100, 10), _LEAST)
+    size, repeat = fitted(bench, "all-reduce", ranks, most, extent.repeats(100, 10), _MIN)
     seeds = range(1, extent.repeats(10, 1) + 1)
 
     def run(seed: int, **changes: Any) -> Case:
@@ -149,7 +149,7 @@ def _fails(bench: Bench, what: str, name: str) -> Asks[Row]:
     usual = [iterations_ns(each) for each in found]
     struck = repeat // 2
     times = [_middle(each, struck) for each in found]
-    looks = max(_LOOK_NS, max(each.result.duration_ns for each in found) // _MOST_LOOKS)
+    looks = max(_LOOK_NS, max(each.result.duration_ns for each in found) // _MAX_LOOKS)
     failing = [
         run(seed, faults=[{"at_ns": at, **_FAILURES[what]}], series_ns=looks)
         for seed, at in zip(seeds, times, strict=True)

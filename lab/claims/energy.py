@@ -8,7 +8,7 @@ from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
 from params.quantity import number, percent
 from views.report.charts import bars
 
-_MOST_APART = 0.1
+_MAX_APART = 0.1
 _SAME_BYTES: dict[str, tuple[Case, Case]] = {  # carried as they should be, and with a nuisance
     "losses, go-back-N": (Case("joules", ("loss.rate=0",)), Case("joules")),
     "losses, selective repeat": (
@@ -37,7 +37,7 @@ def _judge(found: Mapping[str, Found]) -> Judgement:
         ratios[name] = other.energy_j / usual.energy_j
         apart[name] = abs(ratios[name] / longer - 1)
     return Judgement(
-        Verdict.of(value <= _MOST_APART for value in apart.values()),
+        Verdict.of(value <= _MAX_APART for value in apart.values()),
         "Joules, in multiples of what they are without: "
         + ", ".join(f"{name} {number(value)}" for name, value in ratios.items())
         + f". That is the time's multiple within {percent(max(apart.values()))}.",

@@ -19,7 +19,7 @@ from rich.console import Console
 from lab.commands.options import make_out, seconds_of
 from lab.engines import EXACT, RunOptions
 from lab.engines.sim.checkpoint import discard
-from lab.engines.sim.parts import threads_here
+from lab.engines.sim.partition import threads_here
 from lab.engines.sim.ranks import Launched, Ranks, launched
 from lab.errors import LabError
 from lab.progress import Stages

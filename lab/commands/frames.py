@@ -32,7 +32,7 @@ from lab.errors import RunError
 from traffic.frames import FrameError
 from traffic.samples import KINDS, change, dissect, sample
 
-_MOST_BYTES = 1 << 40
+_MAX_BYTES = 1 << 40
 _CAPTURE = "Give a .pcap or .pcapng file."
 
 
@@ -107,7 +107,7 @@ def show_pcap(console: Console, path: Path, most: int) -> None:
 
 def _frames(path: Path) -> Iterator[bytes]:
     try:
-        with opened(path, _MOST_BYTES) as file, PcapReader(file) as reader:
+        with opened(path, _MAX_BYTES) as file, PcapReader(file) as reader:
             for packet in reader:
                 yield bytes(packet.original)
     except FileError as error:

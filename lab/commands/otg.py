@@ -11,7 +11,7 @@ from lab.commands.options import Changes, Dilation
 from lab.errors import LabError, MissingTool
 
 _NEEDS = ("snappi", "starlette", "uvicorn")
-_LEAST_GBPS, _MOST_GBPS = 0.001, 1000
+_MIN_GBPS, _MAX_GBPS = 0.001, 1000
 
 
 def command(
@@ -73,6 +73,6 @@ def command(
     names = [name.strip() for name in wire.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise LabError(f"--wire: '{wire[:80]}' does not name two ports", "Such as p1,p2")
-    if not _LEAST_GBPS <= gbps <= _MOST_GBPS:
-        raise LabError(f"--gbps is from {_LEAST_GBPS:g} to {_MOST_GBPS:,}")
+    if not _MIN_GBPS <= gbps <= _MAX_GBPS:
+        raise LabError(f"--gbps is from {_MIN_GBPS:g} to {_MAX_GBPS:,}")
     serve(wire_up((names[0], names[1]), round(gbps * 1e9)), doors)

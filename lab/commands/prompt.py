@@ -57,7 +57,7 @@ _POLL_S = 0.05
 _PROBES = 5
 _PROBE_PORT = 9  # discard
 _PROBE_BYTES = 256  # more than one of them has, telemetry included
-_MOST_NAMED = 24  # names in a message
+_MAX_NAMED = 24  # names in a message
 _SERVER_S = 0.5  # that iperf has to listen
 _IPERF_S = 5  # that it sends
 
@@ -584,8 +584,8 @@ class LabPrompt(CLI):  # type: ignore[misc]
 def _listed(names: Iterable[str]) -> str:
     """As many of them as one would read."""
     shown = list(names)
-    more = [f"{len(shown) - _MOST_NAMED} more"] if len(shown) > _MOST_NAMED else []
-    return ", ".join((*shown[:_MOST_NAMED], *more))
+    more = [f"{len(shown) - _MAX_NAMED} more"] if len(shown) > _MAX_NAMED else []
+    return ", ".join((*shown[:_MAX_NAMED], *more))
 
 
 def _entry_row(entry: TableEntry) -> tuple[str, str]:

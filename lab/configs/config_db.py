@@ -20,7 +20,7 @@ from typing import Any
 from files import FileError, read_json, shown
 from lab.errors import ScenarioError
 
-_MOST_BYTES = 32_000_000
+_MAX_BYTES = 32_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@-]{0,63}")
 _NUMBER = re.compile(r"\s*(-?\d{1,18})\s*")
 _LENGTH = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)\s*m")
@@ -29,7 +29,7 @@ _RANGE = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?")
 _PANEL = re.compile(
     r"Ethernet\d{1,4}"
 )  # a port that is neither for management nor within a chassis
-_MOST_MEMORY = 2**40 - 1  # chips with packet memory of their own beside them have many GB
+_MAX_MEMORY = 2**40 - 1  # chips with packet memory of their own beside them have many GB
 _LAST_GROUP, _LAST_QUEUE = 7, 63  # some chips have a dozen queues a port; 0 to 7 are listed
 USUAL_MTU = 9100  # of a port that says none: buffermgrd's own
 _COLOURS = "green"  # of WRED: what no meter has coloured is green
@@ -225,7 +225,7 @@ class Switch:
 def read_switch(path: Path) -> Switch:
     """What a file says."""
     try:
-        content = read_json(path, _MOST_BYTES)
+        content = read_json(path, _MAX_BYTES)
     except FileError as error:
         raise ScenarioError(
             str(error), "It is to be a switch's whole config_db.json: copy it anew."
@@ -552,8 +552,8 @@ class _Reader:
     def _pools(self) -> dict[str, Pool]:
         return {
             key: Pool(
-                self._number(f"BUFFER_POOL|{key}", entry, "size", 0, _MOST_MEMORY),
-                self._number(f"BUFFER_POOL|{key}", entry, "xoff", 0, _MOST_MEMORY),
+                self._number(f"BUFFER_POOL|{key}", entry, "size", 0, _MAX_MEMORY),
+                self._number(f"BUFFER_POOL|{key}", entry, "xoff", 0, _MAX_MEMORY),
             )
             for key, entry in self._table("BUFFER_POOL").items()
         }
@@ -563,7 +563,7 @@ class _Reader:
         for key, entry in self._table("BUFFER_PROFILE").items():
             place = f"BUFFER_PROFILE|{key}"
             sizes = {
-                name: self._number(place, entry, name, 0, _MOST_MEMORY)
+                name: self._number(place, entry, name, 0, _MAX_MEMORY)
                 for name in ("size", "xoff", "xon", "xon_offset", "static_th")
             }
             found[key] = Profile(
@@ -598,8 +598,8 @@ class _Reader:
             marks = ecn == "ecn_all" or colour in ecn.split("_")
             sizes = {}
             for what, own in (("min", "ecn_green_min"), ("max", "ecn_green_max")):
-                usual = self._number(place, entry, f"green_{what}_threshold", 0, _MOST_MEMORY)
-                special = self._number(place, entry, f"{own}_threshold", 0, _MOST_MEMORY)
+                usual = self._number(place, entry, f"green_{what}_threshold", 0, _MAX_MEMORY)
+                special = self._number(place, entry, f"{own}_threshold", 0, _MAX_MEMORY)
                 sizes[what] = usual if special is None or not marks else special
             usual = self._number(place, entry, "green_drop_probability", 0, 100)
             special = self._number(place, entry, "ecn_green_mark_probability", 0, 100)

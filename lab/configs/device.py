@@ -30,7 +30,7 @@ _QOS = "qos.json.j2"
 _BUFFERS = "buffers.json.j2", "buffers_dynamic.json.j2"
 _INCLUDED = "buffers_config.j2"
 _COMMON = Path("files/build_templates"), Path("usr/share/sonic/templates"), Path()
-_MOST_BYTES = 4_000_000
+_MAX_BYTES = 4_000_000
 _MODE = re.compile(r"(\d{1,2})x(\d{1,6})(G?)(?:\[[\dG, ]*\])?(?:\((\d{1,2})\))?")
 _USUAL_TITLES = ["name", "lanes", "alias", "index"]
 _ROCE_PAYLOADS = 4096, 1024
@@ -161,8 +161,8 @@ def _ports(folder: Path) -> dict[str, Any]:
     """By hwsku.json and platform.json, which go before port_config.ini where both are whole."""
     try:
         if is_file(folder / _BREAKOUTS) and is_file(folder.parent / _PLATFORM):
-            modes = read_json(folder / _BREAKOUTS, _MOST_BYTES)
-            platform = read_json(folder.parent / _PLATFORM, _MOST_BYTES)
+            modes = read_json(folder / _BREAKOUTS, _MAX_BYTES)
+            platform = read_json(folder.parent / _PLATFORM, _MAX_BYTES)
             try:
                 return _cages(modes["interfaces"], platform["interfaces"])
             except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
@@ -172,7 +172,7 @@ def _ports(folder: Path) -> dict[str, Any]:
                         "Each of 'interfaces' has a default_brkout_mode such as 4x25G[10G], and "
                         "lanes there.",
                     ) from None
-        return _listed_ports(read_text(folder / _PORTS, _MOST_BYTES))
+        return _listed_ports(read_text(folder / _PORTS, _MAX_BYTES))
     except FileError as error:
         raise ScenarioError(
             str(error), f"A SKU has {_PORTS}, or {_BREAKOUTS} and above it {_PLATFORM}."

@@ -26,8 +26,8 @@ from lab.configs.joining import add_routing, cable_by_subnets, know_roles, name_
 from lab.configs.sources import CONFIG, FOLDER_HAS, adapters, not_read, routings, sources
 from lab.errors import ScenarioError
 
-_MOST_SWITCHES = 4096
-_MOST_LLDP_BYTES = 4_000_000
+_MAX_SWITCHES = 4096
+_MAX_LLDP_BYTES = 4_000_000
 _METRES_A_SECOND = 198_000_000  # as SONiC's own headroom calculation has it
 _LLDP = re.compile(r"(?P<port>\S+)\s+(?P<device>\S+)\s+(?P<id>\S+)\s+[A-Z]*\s+(?P<about>\S.*)?")
 _ANY_PORT = re.compile(r"(Ethernet|Et|swp)\d\S*\s")
@@ -152,9 +152,9 @@ def read_fabric(folder: Path, hosts: str | None = None) -> Fabric:
             f"{shown(folder)} has no switch's configuration in it",
             f"Put each switch's {CONFIG} there, as {FOLDER_HAS}.",
         )
-    if len(found) > _MOST_SWITCHES:
+    if len(found) > _MAX_SWITCHES:
         raise ScenarioError(
-            f"{shown(folder)} has {len(found):,} files", f"{_MOST_SWITCHES:,} are the most."
+            f"{shown(folder)} has {len(found):,} files", f"{_MAX_SWITCHES:,} are the most."
         )
     switches: dict[str, Switch] = {}
     for file, read in found:
@@ -197,7 +197,7 @@ def _hear_lldp(folder: Path, switch: Switch) -> None:
         if switch.neighbours or not file.is_file():
             continue
         try:
-            text = read_text(file, _MOST_LLDP_BYTES)
+            text = read_text(file, _MAX_LLDP_BYTES)
         except FileError as error:
             raise ScenarioError(str(error), "It is to be what 'show lldp table' prints.") from None
         here = {name: port.name for port in switch.ports.values()

@@ -17,8 +17,8 @@ from lab.configs.routes import circles, next_hops
 
 Pair = tuple[str, str]  # switches that are cabled, in order
 Cut = frozenset[Pair]
-_MOST_LOOKED_AT = 400
-_MOST_WORK = 300_000  # cables x switches with hosts, of all that is looked at: some seconds
+_MAX_LOOKED_AT = 400
+_MAX_WORK = 300_000  # cables x switches with hosts, of all that is looked at: some seconds
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ def pair_of(a: str, b: str) -> Pair:
 
 def look(net: Net) -> Looked:
     """Every failure of a cable or two that matters; of a circle the least failure."""
-    most = min(_MOST_LOOKED_AT, 4 + _MOST_WORK // (1 + len(net.joined) * len(net.ends)))
+    most = min(_MAX_LOOKED_AT, 4 + _MAX_WORK // (1 + len(net.joined) * len(net.ends)))
     known: set[object] = set()
     looked = Looked([], set(), 0)
     ahead = list(_cuts(net))

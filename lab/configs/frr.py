@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.configs.lines import Said, nested, number, text_of
 
-_MOST_AS = 2**32 - 1
+_MAX_AS = 2**32 - 1
 # Lines that say nothing of ways: the session's clocks, logs, and what ends a section.
 _IDLE = {
     "frr", "log", "service", "line", "end", "exit", "exit-vrf", "exit-address-family", "password",
@@ -88,9 +88,9 @@ def _of_top(routing: Routing, at: int, words: list[str]) -> bool:
             routing.tenants.setdefault(name, None)
         case ["interface", name, *_]:
             said.lines["INTERFACE", name] = at
-        case ["router", "bgp", asn, "vrf", name] if number(asn, _MOST_AS):
+        case ["router", "bgp", asn, "vrf", name] if number(asn, _MAX_AS):
             routing.tenants.setdefault(name, None)
-        case ["router", "bgp", asn, *_] if number(asn, _MOST_AS):
+        case ["router", "bgp", asn, *_] if number(asn, _MAX_AS):
             said.put("DEVICE_METADATA", "localhost", at, bgp_asn=asn)
         case [first, *_]:
             return first in _IDLE
@@ -128,7 +128,7 @@ def _of_bgp(routing: Routing, groups: set[str], at: int, is_own: bool, words: li
         case ["neighbor", name, "remote-as", asn] if name in groups or not is_own:
             pass
         case ["neighbor", name, "remote-as", asn]:
-            said.put("BGP_NEIGHBOR", name, at, asn=asn if number(asn, _MOST_AS) else None)
+            said.put("BGP_NEIGHBOR", name, at, asn=asn if number(asn, _MAX_AS) else None)
         case ["neighbor", name, "peer-group", _]:
             said.put("BGP_NEIGHBOR", name, at)
         case ["neighbor", _, what, *_] if what in _IDLE_OF_NEIGHBOURS:

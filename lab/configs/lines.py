@@ -18,9 +18,9 @@ from files import FileError, read_text, shown
 from lab.configs.config_db import COMPUTED, Switch, printable, switch_of
 from lab.errors import ScenarioError
 
-MOST_BYTES = 8_000_000
-_MOST_SHOWN = 80
-_MOST_OF_RANGE = 1024
+MAX_BYTES = 8_000_000
+_MAX_SHOWN = 80
+_MAX_OF_RANGE = 1024
 _RANGE = re.compile(r"(?P<stem>\D*(?:\d+\D+)*?)(?P<first>\d{1,4})-(?:\D*)(?P<last>\d{1,4})")
 UNKNOWN_MBPS = "1"  # of a port without a configured speed, until the other end's is known
 
@@ -54,12 +54,12 @@ class Said:
     def left(self, line: int, text: str, why: str = "not understood") -> None:
         """A line that became nothing."""
         said = printable(" ".join(text.split()))
-        said = said if len(said) <= _MOST_SHOWN else f"{said[: _MOST_SHOWN - 4]}..."
+        said = said if len(said) <= _MAX_SHOWN else f"{said[: _MAX_SHOWN - 4]}..."
         self.unread.append(f"{shown(self.file)}:{line}: {why}: {said}")
 
     def wrong(self, line: int, text: str, cure: str) -> ScenarioError:
         """A line that cannot be meant."""
-        said = printable(" ".join(text.split()))[:_MOST_SHOWN]
+        said = printable(" ".join(text.split()))[:_MAX_SHOWN]
         return ScenarioError(f"{shown(self.file)}:{line}: '{said}'", cure)
 
     def computes_headroom(self, port: str, priorities: frozenset[int] | set[int]) -> None:
@@ -92,7 +92,7 @@ class Said:
 def text_of(path: Path) -> str:
     """A configuration's text."""
     try:
-        return read_text(path, MOST_BYTES)
+        return read_text(path, MAX_BYTES)
     except FileError as error:
         raise ScenarioError(str(error), "It is to be a text: copy it anew.") from None
 
@@ -103,7 +103,7 @@ def listed(text: str) -> list[str]:
     for part in text.split(","):
         match = _RANGE.fullmatch(part)
         first, last = (int(match["first"]), int(match["last"])) if match else (0, -1)
-        if match is None or not first <= last < first + _MOST_OF_RANGE:
+        if match is None or not first <= last < first + _MAX_OF_RANGE:
             found.append(part)
         else:
             found += [f"{match['stem']}{number}" for number in range(first, last + 1)]

@@ -19,7 +19,7 @@ from lab.configs.findings import grounded, replace
 from lab.errors import ScenarioError
 
 FILE = "pg_profile_lookup.ini"
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _FIELDS = "size", "xon", "xoff", "threshold", "xon_offset"
 _LENGTH = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)m")
 _POOL = "ingress_lossless_pool"  # buffermgrd's own
@@ -57,7 +57,7 @@ class Row:
 def read_rows(path: Path) -> list[Row]:
     """What a file says."""
     try:
-        text = read_text(path, _MOST_BYTES)
+        text = read_text(path, _MAX_BYTES)
     except FileError as error:
         raise ScenarioError(str(error), f"It is to be a SKU's whole {FILE}.") from None
     rows: dict[tuple[int, str], Row] = {}

@@ -12,7 +12,7 @@ from lab.configs.findings import Finding, Level, grounded, patch_of
 from lab.configs.proofs import Proof
 
 Pairs = list[tuple[Finding, Proof | None]]
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _ROWS = ("Gb/s", "m", "xoff", "needs", "of 1024", "in cells", "short")
 
 
@@ -73,8 +73,8 @@ def _findings(fabric: Fabric | None, pairs: Pairs) -> Iterable[str]:
         one, proof = group[0]
         line = fabric.line_of(one) if fabric is not None else None
         keys = [each.key for each, _ in group]
-        more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-        named = f"{', '.join(keys[:_MOST_NAMED])}{more}"
+        more = f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else ""
+        named = f"{', '.join(keys[:_MAX_NAMED])}{more}"
         place = f"{one.table}.{named}" if fabric is None else f"{one.switch} {one.table}|{named}"
         at = f" ({fabric.file_of(one).name}:{line})" if fabric is not None and line else ""
         yield f"{one.level}: {one.rule}: {place}{at}"

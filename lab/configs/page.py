@@ -16,7 +16,7 @@ _BETWEEN, _HIGH, _WIDE = 96.0, 22.0, 920.0
 _LONGEST = 12  # letters of a switch's name in the picture
 _COLOURS = {Level.FAULT: DROP, Level.FINDING: DROP, Level.ADVICE: WARN}
 _ORDER = [Level.FAULT, Level.FINDING, Level.ADVICE]
-_MOST_SHOWN = 400
+_MAX_SHOWN = 400
 
 
 def page(name: str, fabric: Fabric | None, pairs: Pairs, lines: list[str]) -> str:
@@ -38,12 +38,12 @@ def page(name: str, fabric: Fabric | None, pairs: Pairs, lines: list[str]) -> st
     body.append(heading(2, "Findings"))
     if not pairs:
         body.append(paragraph("Nothing was found."))
-    body += [_section(at, one, proof) for at, (one, proof) in enumerate(pairs[:_MOST_SHOWN])]
-    if len(pairs) > _MOST_SHOWN:
-        body.append(paragraph(f"{len(pairs) - _MOST_SHOWN:,} more: --json has them all."))
+    body += [_section(at, one, proof) for at, (one, proof) in enumerate(pairs[:_MAX_SHOWN])]
+    if len(pairs) > _MAX_SHOWN:
+        body.append(paragraph(f"{len(pairs) - _MAX_SHOWN:,} more: --json has them all."))
     if lines:
         body += [heading(2, "Not understood, or not read"),
-                 listing(map(printable, lines[:_MOST_SHOWN]))]  # fmt: skip
+                 listing(map(printable, lines[:_MAX_SHOWN]))]  # fmt: skip
     return document(f"closlab check: {printable(name)}", body)
 
 

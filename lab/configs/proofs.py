@@ -30,7 +30,7 @@ from lab.machine.scratch import scratch
 from lab.runs.run import measure
 from lab.scenario import catalogue
 
-_MOST_BYTES = 256_000_000  # on a cable or in a queue: more would be run for minutes
+_MAX_BYTES = 256_000_000  # on a cable or in a queue: more would be run for minutes
 _USUAL = {"rate_gbps": 100.0, "delay_ns": 500, "mtu": 4096, "extra_ns": 2000, "cell": 1}
 _TOO_MUCH = "it takes too many bytes, or too little is configured at the port, to be run"
 _TRIALS = {**TRIALS, **WAYS}
@@ -150,6 +150,6 @@ def trial_of(finding: Finding) -> Trial | None:
     facts = {**_USUAL, **finding.facts}
     on_its_way = facts["rate_gbps"] / 8 * (2 * facts["delay_ns"] + facts["extra_ns"])
     sizes = (facts.get(name) or 0 for name in ("xoff", "kmin", "kmax", "limit"))
-    if make is None or max(on_its_way, *sizes) > _MOST_BYTES:
+    if make is None or max(on_its_way, *sizes) > _MAX_BYTES:
         return None
     return make(facts)

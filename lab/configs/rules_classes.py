@@ -12,7 +12,7 @@ from lab.configs.fabric import Place
 from lab.configs.findings import Finding, Level, Op, entry, replace
 
 _CNP_DSCP, _CNP_CLASS = 48, 6  # as adapters send congestion notifications, and where they belong
-_LEAST_SHARE = 0.1  # of a port, for all lossless queues together
+_MIN_SHARE = 0.1  # of a port, for all lossless queues together
 _TURNS = "DWRR", "WRR"
 
 
@@ -174,7 +174,7 @@ def _turns(found: Findings) -> Iterator[Finding]:
             )  # fmt: skip
         mine = sum(turn.weight or 1 for q, turn in weighted.items() if q in lossless)
         every = sum(turn.weight or 1 for turn in weighted.values())
-        if mine and mine < _LEAST_SHARE * every:
+        if mine and mine < _MIN_SHARE * every:
             queue = min(lossless & weighted.keys())
             name = port.turns[queue]
             least = max(turn.weight or 1 for turn in weighted.values())

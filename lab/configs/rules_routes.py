@@ -11,7 +11,7 @@ from lab.configs.fabric import Cable, Fabric, Place
 from lab.configs.failures import Failure, Net, Pair, look, pair_of
 from lab.configs.findings import Finding, Level, Op, replace
 
-_MOST_OVER = 3.0  # hosts' rate to that of the cables up
+_MAX_OVER = 3.0  # hosts' rate to that of the cables up
 
 
 def net_of(found: Findings) -> tuple[Net, dict[Pair, list[Cable]]]:
@@ -187,7 +187,7 @@ def _rates(found: Findings) -> dict[str, tuple[int, int]]:
 
 def _oversubscribed(found: Findings) -> Iterator[Finding]:
     for name, (down, up) in _rates(found).items():
-        if not up or down <= _MOST_OVER * up or name in found.fabric.outward:
+        if not up or down <= _MAX_OVER * up or name in found.fabric.outward:
             continue
         yield Finding(
             "oversubscribed", name, "DEVICE_NEIGHBOR", "",

@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterator, Mapping
 from lab.configs.basis import Findings, header_bytes, roce_mtu, xoff_at
 from lab.configs.findings import Finding, replace
 
-_LEAST_MS = 100  # of detection and restoration, by the YANG model
+_MIN_MS = 100  # of detection and restoration, by the YANG model
 _USUAL_MS = 200
 # A queue pair that is silent for longer gives up: 7 time-outs of 4.096 us x 2^14, as ibv_qp_attr's
 # timeout and retry_cnt are usually set.
 PATIENCE_MS = 7 * 4.096e-3 * 2**14
-_LEAST_CHANCE = 0.01  # of a mark when a sender is paused
-_LEAST_MARKS = 1  # of a sender, while what is twice as quick as its way fills a queue from kmin
+_MIN_CHANCE = 0.01  # of a mark when a sender is paused
+_MIN_MARKS = 1  # of a sender, while what is twice as quick as its way fills a queue from kmin
 
 
 def _eager(found: Findings) -> Iterator[Finding]:
     for switch in found.fabric.switches.values():
         for name, watch in switch.watches.items():
-            if name not in switch.ports or watch.detection_ms >= _LEAST_MS:
+            if name not in switch.ports or watch.detection_ms >= _MIN_MS:
                 continue
             yield Finding(
                 "watchdog-eager", switch.name, "PFC_WD", name,
-                f"detection_time is {watch.detection_ms} ms, less than {_LEAST_MS}",
+                f"detection_time is {watch.detection_ms} ms, less than {_MIN_MS}",
                 "a pause that any congestion brings is taken for a storm, and lossless packets "
                 "are dropped",
                 f"Set detection_time to {_USUAL_MS}.",
@@ -82,7 +82,7 @@ def _flat(found: Findings) -> Iterator[Finding]:
                 chance = wred.percent / 100 * (xoff - wred.kmin) / (wred.kmax - wred.kmin)
                 frame = roce_mtu(switch, port) + header_bytes()
                 marks = chance * (xoff - wred.kmin) / frame  # half of chance, of twice as many
-                if chance >= _LEAST_CHANCE or marks >= _LEAST_MARKS:
+                if chance >= _MIN_CHANCE or marks >= _MIN_MARKS:
                     continue
                 low, high = xoff // 4, max(xoff // 4 + 1, xoff // 2)
                 ops = [

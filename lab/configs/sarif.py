@@ -16,7 +16,7 @@ from lab.configs.proofs import Proof
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Level.FAULT: "error", Level.FINDING: "warning", Level.ADVICE: "note"}
-_MOST_BYTES = 32_000_000
+_MAX_BYTES = 32_000_000
 
 
 def sarif(
@@ -51,7 +51,7 @@ def _result(
     file = fabric.file_of(finding) if fabric else source
     if file not in lines:
         try:
-            lines[file] = read_text(file, _MOST_BYTES).splitlines()
+            lines[file] = read_text(file, _MAX_BYTES).splitlines()
         except FileError:
             lines[file] = []  # a folder of templates, or a scenario by its name
     line = fabric.line_of(finding) if fabric else None

@@ -18,7 +18,7 @@ from lab.scenario.model import Scenario
 from topologies import NodeKind
 
 _SWITCH = "scenario"
-_MOST_SWITCHES = 256  # of which circles are looked for
+_MAX_SWITCHES = 256  # of which circles are looked for
 
 
 def check_scenario(scenario: Scenario) -> list[Finding]:
@@ -98,7 +98,7 @@ def _watchdog(scenario: Scenario) -> Iterator[Finding]:
 
 def _circles(scenario: Scenario, experiment: Experiment) -> Iterator[Finding]:
     fabric = experiment.fabric
-    if len(fabric.switches) > _MOST_SWITCHES:
+    if len(fabric.switches) > _MAX_SWITCHES:
         return
     dead = {fault.link for fault in scenario.faults if fault.action == "down" and not fault.at_ns}
     beside: nx.Graph[str] = nx.Graph()

@@ -19,7 +19,7 @@ from lab.configs.adapters import SUFFIXES, Adapter, read_adapter
 from lab.configs.config_db import Switch, read_switch
 from lab.configs.eos import is_eos, read_eos
 from lab.configs.frr import Routing, read_frr
-from lab.configs.lines import MOST_BYTES
+from lab.configs.lines import MAX_BYTES
 from lab.configs.nvue import is_nvue, read_nvue
 
 CONFIG = "config_db.json"
@@ -75,7 +75,7 @@ def _beside(path: Path) -> Path | None:
 
 def _looks(path: Path, is_one: Callable[[str], bool]) -> bool:
     try:
-        return is_one(read_text(path, MOST_BYTES))
+        return is_one(read_text(path, MAX_BYTES))
     except FileError:
         return False
 

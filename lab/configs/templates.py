@@ -19,9 +19,9 @@ from typing import Any
 from files import shown
 from lab.errors import ScenarioError
 
-_MOST_S = 20
-_MOST_BYTES = 2 << 30
-_MOST_TEXT = 32_000_000
+_MAX_S = 20
+_MAX_BYTES = 2 << 30
+_MAX_TEXT = 32_000_000
 _LOCK = "requirements-sonic.lock"
 
 
@@ -34,7 +34,7 @@ def rendered(
     try:
         done = subprocess.run(
             words, input=json.dumps(variables), capture_output=True, text=True, check=False,
-            timeout=2 * _MOST_S,
+            timeout=2 * _MAX_S,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise ScenarioError(f"{shown(folder)}: its templates come to no end", cure) from None
@@ -78,8 +78,8 @@ def main() -> int:
     from jinja2 import FileSystemLoader, TemplateError, TemplateNotFound
     from jinja2.sandbox import SandboxedEnvironment
 
-    resource.setrlimit(resource.RLIMIT_CPU, (_MOST_S, _MOST_S))
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_S, _MAX_S))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     folder, common, *names = sys.argv[1:]
     loader = FileSystemLoader([folder, common])
     environment = SandboxedEnvironment(loader=loader, trim_blocks=True)
@@ -104,7 +104,7 @@ def main() -> int:
             LookupError, AttributeError, ArithmeticError) as error:  # fmt: skip
         print(f"{type(error).__name__}: {error}".replace("\n", " "), file=sys.stderr)
         return 1
-    if sum(map(len, texts)) > _MOST_TEXT:
+    if sum(map(len, texts)) > _MAX_TEXT:
         print("they make too much text", file=sys.stderr)
         return 1
     json.dump(texts, sys.stdout)

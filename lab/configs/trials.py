@@ -17,7 +17,7 @@ from typing import Any
 Content = dict[str, Any]
 CLASS = 3
 _PHASES = 8
-_MOST_SENDERS = 16
+_MAX_SENDERS = 16
 _STORM_NS = 800_000
 WATCH_SCALE = 1000  # a millisecond of the watchdog's is run as a microsecond
 
@@ -133,7 +133,7 @@ def _pool(facts: Mapping[str, Any]) -> Trial:
     if facts["have"] < facts["largest"] and "need" in facts:
         enough = max(facts["need"], facts["largest"])
         return _headroom_trial(facts, min(facts["have"], facts["largest"]), enough)
-    senders = min(_MOST_SENDERS, max(2, facts["ports"]))
+    senders = min(_MAX_SENDERS, max(2, facts["ports"]))
     base = incast(facts, senders=senders)
     own = {"headroom": facts["largest"]}
     least = max(facts["have"] * senders // facts["ports"], facts["largest"])

@@ -90,7 +90,7 @@ def _flapping(facts: Mapping[str, Any]) -> Trial:
     return Trial((before,), (after,), lambda b, a: b.pauses > 1.5 * a.pauses > 0)
 
 
-_MOST_KMAX = 2**32 - 1
+_MAX_KMAX = 2**32 - 1
 
 
 # --- times and marks ------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _flat(facts: Mapping[str, Any]) -> Trial:
     xoff = facts["xoff"]
     base = one_sender(facts, xoff, 5 * xoff)
     pmax = facts["percent"] / 100
-    most = min(facts["top"], _MOST_KMAX)  # of a line as steep
+    most = min(facts["top"], _MAX_KMAX)  # of a line as steep
     pmax *= (most - facts["kmin"]) / (facts["top"] - facts["kmin"])
     if not gradient(facts["kmin"], most, pmax):
         pmax = 0.0  # less than switches of the lab can draw: next to none is marked

@@ -33,9 +33,9 @@ from traffic.reading import YamlError, parse_yaml
 
 FOLDER = CORE / "cc" / "pcm"
 EXAMPLES = FOLDER / "examples"
-_MOST_BYTES = 1_000_000
-_MOST_SIGNALS, _MOST_CONTROLS, _MOST_WORDS = 8, 2, 256  # traffic/core/cc/pcm/program.h
-_MOST_S = 60  # that a compiler may take
+_MAX_BYTES = 1_000_000
+_MAX_SIGNALS, _MAX_CONTROLS, _MAX_WORDS = 8, 2, 256  # traffic/core/cc/pcm/program.h
+_MAX_S = 60  # that a compiler may take
 _WALLS = (
     *("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off"),
     "-fsanitize=kernel-address",
@@ -145,7 +145,7 @@ class _Variable(Section):
     name: _Name
     type: _Type = "uint"
     initial_value: _Value = 0
-    arr_len: int = Field(default=1, ge=1, le=_MOST_WORDS)
+    arr_len: int = Field(default=1, ge=1, le=_MAX_WORDS)
     description: str = ""
 
 
@@ -154,8 +154,8 @@ class _Spec(Section):
 
     algorithm: _Algorithm
     constants: tuple[_Constant, ...] = ()
-    signals: tuple[_Signal, ...] = Field(min_length=1, max_length=_MOST_SIGNALS)
-    controls: tuple[_Control, ...] = Field(min_length=1, max_length=_MOST_CONTROLS)
+    signals: tuple[_Signal, ...] = Field(min_length=1, max_length=_MAX_SIGNALS)
+    controls: tuple[_Control, ...] = Field(min_length=1, max_length=_MAX_CONTROLS)
     variables: tuple[_Variable, ...] = ()
 
     @property
@@ -206,7 +206,7 @@ def _built(path: Path) -> Path:
         raise _UnfitError("an algorithm is a file of C, such as swift.c, with swift.yaml beside it")
     if build.made_for() is not None:
         raise _UnfitError("it is compiled by this machine's gcc, and there is none")
-    read_text(path, _MOST_BYTES)
+    read_text(path, _MAX_BYTES)
     spec = _spec(path.with_suffix(".yaml"))
     with tempfile.TemporaryDirectory(prefix="closlab-pcm-") as folder:
         work = Path(folder)
@@ -240,11 +240,11 @@ def _compiler(*words: str) -> str:
             text=True,
             errors="replace",
             check=False,
-            timeout=_MOST_S,
+            timeout=_MAX_S,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise _UnfitError(f"the compiler had not done with it after {_MOST_S} s") from None
+        raise _UnfitError(f"the compiler had not done with it after {_MAX_S} s") from None
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
         raise _UnfitError(
@@ -257,7 +257,7 @@ def _compiler(*words: str) -> str:
 
 
 def _spec(path: Path) -> _Spec:
-    text = read_text(path, _MOST_BYTES)
+    text = read_text(path, _MAX_BYTES)
     try:
         spec = _Spec.model_validate(parse_yaml(re.sub(r"!eval\s+", "", text)))
     except YamlError as error:
@@ -285,10 +285,8 @@ def _spec(path: Path) -> _Spec:
     names = [each.name for kind in kinds for each in kind]
     if twice := {name for name in names if names.count(name) > 1}:
         raise _UnfitError(f"{path.name}: {min(twice)} is there twice")
-    if spec.words > _MOST_WORDS:
-        raise _UnfitError(
-            f"{path.name}: it keeps {spec.words} words a flow; {_MOST_WORDS} are most"
-        )
+    if spec.words > _MAX_WORDS:
+        raise _UnfitError(f"{path.name}: it keeps {spec.words} words a flow; {_MAX_WORDS} are most")
     return spec
 
 

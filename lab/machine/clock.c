@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000LL
-#define JUMPS_MOST 64
+#define JUMPS_MAX 64
 #define NOT_SINCE_A_START 1000000000 /* seconds: such a time is one of day */
 
-static struct { int64_t at_ns, by_ns; } jumps[JUMPS_MOST];
+static struct { int64_t at_ns, by_ns; } jumps[JUMPS_MAX];
 static int count;
 
 static int64_t ns_of(const struct timespec *t) { return t->tv_sec * NS_PER_S + t->tv_nsec; }
@@ -36,14 +36,14 @@ static struct timespec time_of(int64_t ns)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *told = getenv("CLOSLAB_CLOCK_JUMPS");
+    const char *given = getenv("CLOSLAB_CLOCK_JUMPS");
     char *rest;
-    while (told && *told && count < JUMPS_MOST) {
-        jumps[count].at_ns = (int64_t)(strtod(told, &rest) * NS_PER_S);
+    while (given && *given && count < JUMPS_MAX) {
+        jumps[count].at_ns = (int64_t)(strtod(given, &rest) * NS_PER_S);
         if (*rest != ':')
             return;
         jumps[count++].by_ns = (int64_t)(strtod(rest + 1, &rest) * NS_PER_S);
-        told = *rest == ',' ? rest + 1 : "";
+        given = *rest == ',' ? rest + 1 : "";
     }
 }
 
@@ -68,9 +68,9 @@ static bool is_settable(clockid_t clock)
     return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
 }
 
-static struct timespec on_machine(const struct timespec *told)
+static struct timespec on_machine(const struct timespec *given)
 {
-    int64_t ns = ns_of(told) - off();
+    int64_t ns = ns_of(given) - off();
     return time_of(ns < 0 ? 0 : ns);
 }
 
@@ -165,19 +165,19 @@ int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
 long syscall(long number, ...)
 {
     static long (*next)(long, ...);
-    long told[6];
+    long given[6];
     va_list all;
     va_start(all, number);
     for (int i = 0; i < 6; i++)
-        told[i] = va_arg(all, long);
+        given[i] = va_arg(all, long);
     va_end(all);
     if (!next)
         next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
     struct timespec then;
-    bool is_until = told[1] & FUTEX_CLOCK_REALTIME && (told[1] & FUTEX_CMD_MASK) != FUTEX_WAIT;
-    if (number == SYS_futex && is_until && told[3]) {
-        then = on_machine((const struct timespec *)told[3]);
-        told[3] = (long)&then;
+    bool is_until = given[1] & FUTEX_CLOCK_REALTIME && (given[1] & FUTEX_CMD_MASK) != FUTEX_WAIT;
+    if (number == SYS_futex && is_until && given[3]) {
+        then = on_machine((const struct timespec *)given[3]);
+        given[3] = (long)&then;
     }
-    return next(number, told[0], told[1], told[2], told[3], told[4], told[5]);
+    return next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
 }

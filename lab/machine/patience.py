@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 QUIET_S = 20.0  # without doing anything
-_LEAST_SHARE = 0.01  # of a processor: less is a timer that ticks
+_MIN_SHARE = 0.01  # of a processor: less is a timer that ticks
 _TELL_S = 10.0  # between two words on what is waited for
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _AT_WORK = "RD"  # wants a processor, or waits for a disk
@@ -51,7 +51,7 @@ class Patience:
         if quiet_s < self._quiet_s:
             return False
         used_s = sum(used for _, used in seen) - self._used_s
-        if self._was_at_work or abs(used_s) > _LEAST_SHARE * quiet_s:
+        if self._was_at_work or abs(used_s) > _MIN_SHARE * quiet_s:
             self._mark()
             return False
         return True

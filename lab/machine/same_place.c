@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define GAPS_MOST 65536u
+#define GAPS_MAX 65536u
 #define SMALL ((uint64_t)64 << 10) /* a shared object of ours is larger */
 #define HEAP_ROOM ((uint64_t)1 << 30)
 #define STACK_ROOM ((uint64_t)64 << 20)
@@ -24,12 +24,12 @@ struct gap {
     uint64_t from, to;
 };
 
-static struct gap gaps[GAPS_MOST];
+static struct gap gaps[GAPS_MAX];
 static unsigned n_gaps;
 
 static void add(uint64_t from, uint64_t to)
 {
-    if (to > from && to - from >= SMALL && n_gaps < GAPS_MOST)
+    if (to > from && to - from >= SMALL && n_gaps < GAPS_MAX)
         gaps[n_gaps++] = (struct gap){from, to};
 }
 
@@ -57,7 +57,7 @@ static bool find_gaps(uint64_t at, uint64_t room)
             break; /* above it is the kernel's */
     }
     fclose(maps);
-    return n_gaps < GAPS_MOST;
+    return n_gaps < GAPS_MAX;
 }
 
 /* Where it is loaded then, its first byte; 0, and *problem tells, if it is not. Whoever had it loaded

@@ -14,7 +14,7 @@ _ROOMS = (
 _CODE = {".py", ".p4", ".c", ".h"}
 
 
-def made_of(*parts: bytes | str) -> str:
+def cache_key(*parts: bytes | str) -> str:
     """A name for what follows from these and the code: the same for the same of both."""
     return digest(_sources(), *parts)
 

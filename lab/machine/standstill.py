@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LOOK_S = 0.5
-_MOST_WORDS = 60  # letters of a command that is shown
+_MAX_WORDS = 60  # letters of a command that is shown
 _STOPPED = "T"
 
 Tell = Callable[[str], object]
@@ -92,7 +92,7 @@ def _stat(pid: int) -> tuple[str, int]:
 def _command(pid: int) -> str:
     with suppress(OSError):
         if words := Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").strip():
-            return f"'{words.decode(errors='replace')[:_MOST_WORDS]}'"
+            return f"'{words.decode(errors='replace')[:_MAX_WORDS]}'"
         return Path(f"/proc/{pid}/comm").read_text().strip()
     return "a process"
 

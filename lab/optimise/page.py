@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lab.optimise.search import Asked, Found, Tried
 
 _TOP, _HEIGHT, _AXIS, _LEFT = 14.0, 240.0, 34.0, 60.0
-_MOST_ROWS = 24
+_MAX_ROWS = 24
 
 
 def optimised(
@@ -101,7 +101,7 @@ def _trials(found: Found, answer: Tried) -> str:
          *(change.partition("=")[2] for change in one.changes),
          *(_read(found.asked, key, value) for key, value in
            zip(found.asked.objectives, one.values, strict=True))]
-        for one in sorted(found.front, key=lambda one: one.values)[:_MOST_ROWS]
+        for one in sorted(found.front, key=lambda one: one.values)[:_MAX_ROWS]
     ]  # fmt: skip
     return table(["trial", *keys, *names], rows)
 

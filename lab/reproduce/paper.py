@@ -32,7 +32,7 @@ FILE = "paper.yaml"
 KINDS: Mapping[str, Kind] = {
     "ns": DURATION, "bytes": SIZE, "gbps": RATE, "share": SHARE, "times": FACTOR, "count": COUNT,
 }  # fmt: skip
-_MOST_SEEDS = 100
+_MAX_SEEDS = 100
 
 
 class Source(Section):
@@ -169,7 +169,7 @@ class Reproduction(Section):
     """What is done here, and what of it is scaled down or otherwise."""
     scenario: dict[str, Any]
     """The scenario that all cases are made of."""
-    seeds: int = Field(default=1, ge=1, le=_MOST_SEEDS)
+    seeds: int = Field(default=1, ge=1, le=_MAX_SEEDS)
     """Runs of each case, each with chances of its own; the median is judged."""
     cases: dict[str, tuple[str, ...]]
     """What is run, by name: what is changed in the scenario, as `--set` has it."""

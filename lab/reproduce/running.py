@@ -24,7 +24,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.parallel import in_parallel
 from lab.machine.paths import writing_to
-from lab.machine.sources import made_of
+from lab.machine.sources import cache_key
 from lab.progress import Stages
 from lab.reproduce import page
 from lab.reproduce.observed import Observed
@@ -57,7 +57,7 @@ class Job:
     @property
     def inputs(self) -> str:
         """What it follows from."""
-        return made_of(self.scenario.model_dump_json(), _beside(self.name))
+        return cache_key(self.scenario.model_dump_json(), _beside(self.name))
 
     @property
     def is_kept(self) -> bool:

@@ -14,7 +14,7 @@ from lab.results.energy import weighed
 from lab.results.inference import inference_result
 from lab.results.losses import price
 from lab.results.outcome import Outcome, PortCounts
-from lab.results.part import percentiles
+from lab.results.percentiles import percentiles
 from lab.results.result import (
     CORRUPTED,
     CUT,

@@ -20,12 +20,12 @@ from lab.results.result import CAUSES
 from params.quantity import duration, energy, number, percent
 
 LATER = 1.15  # times the median work of a host, from which on others wait for it
-MOST_SHARES = 4
+MAX_SHARES = 4
 RUN = "run"  # all of it, where one asks about that
 SCHEMA = "closlab.causes/1"
-_MOST_BYTES = 1 << 26
+_MAX_BYTES = 1 << 26
 _HARDLY = 0.02  # of the time alone: so little lost is nothing
-_LEAST = 0.01  # of the time lost: less that nothing gave back is not named
+_MIN = 0.01  # of the time lost: less that nothing gave back is not named
 
 RootKind = Literal[
     "fault", "loss", "slow link", "straggler", "messages", "setting"
@@ -75,7 +75,7 @@ class Why(Part):
     alone_ns: int = Field(ge=1)  # in an empty fabric; else with all gone that can be taken away
     lost_ns: int = Field(ge=0)
     measured_ns: int | None = None  # by the run itself, where that was no simulation
-    shares: tuple[Share, ...] = Field(default=(), max_length=MOST_SHARES)
+    shares: tuple[Share, ...] = Field(default=(), max_length=MAX_SHARES)
     rest_ns: int = 0  # nothing that could be taken away gave it back
     chain: tuple[Held, ...] = ()
     idle_w: float | None = Field(default=None, ge=0)  # of all there is, if more than a message
@@ -97,7 +97,7 @@ class Why(Part):
             lost = f"{percent(share.share)} of the time lost"
             yield f"{lost}: {share.named}. Without that{more} it {then}."
             more = " as well"
-        if self.rest_ns > _LEAST * self.lost_ns > 0 and self.lost_ns > _HARDLY * self.alone_ns:
+        if self.rest_ns > _MIN * self.lost_ns > 0 and self.lost_ns > _HARDLY * self.alone_ns:
             what = f"{percent(self.rest_ns / self.lost_ns)} of it" if more else "that"
             yield f"Nothing that could be taken away gave {what} back."
         if self.idle_w and self.lost_ns > _HARDLY * self.alone_ns:
@@ -149,7 +149,7 @@ def read_causes(folder: Path) -> Sequence[Why]:
     if not path.exists():
         return ()
     try:
-        found = parse_plain_json(read_text(path, _MOST_BYTES))
+        found = parse_plain_json(read_text(path, _MAX_BYTES))
         if not isinstance(found, dict) or found.get("schema") != SCHEMA:
             return ()
         return tuple(Why.model_validate(each) for each in found["found"])

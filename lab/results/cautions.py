@@ -9,7 +9,7 @@ from lab.results.stalls import said
 from lab.scenario.translate import lossless_classes
 from params.quantity import duration, packets, plural
 
-_MOST_STALLS = 4  # sentences
+_MAX_STALLS = 4  # sentences
 _NO_FAULT_OF_TIME = "deadlock", "no-route", "halted", "paused", "credit"
 
 
@@ -26,8 +26,8 @@ def cautions(result: Result) -> Iterator[str]:
 def _stalls(result: Result) -> Iterator[str]:
     """Why messages did not arrive."""
     stalls = result.stalls or ()
-    yield from map(said, stalls[:_MOST_STALLS])
-    if left := sum(stall.messages for stall in stalls[_MOST_STALLS:]):
+    yield from map(said, stalls[:_MAX_STALLS])
+    if left := sum(stall.messages for stall in stalls[_MAX_STALLS:]):
         yield f"{plural(left, 'more message')} did not arrive: stalls in result.json tells why."
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from lab.results.part import Part, Percentiles, percentiles
+from lab.results.part import Part
+from lab.results.percentiles import Percentiles, percentiles
 from lab.scenario.experiment import Experiment
 from params.quantity import summed
 from traffic.collectives import NEVER, Timeline

@@ -16,7 +16,7 @@ from lab.results.outcome import NOTHING, Line, Outcome, SwitchBooks, Traffic
 from topologies import Fabric, Node, NodeKind
 from traffic.endpoint import counted_at
 
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 _PAUSE = 8
 CLASS_NAMES = *map(str, range(_PAUSE)), "pause", "other"
 _BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts too, by better reasons
@@ -283,9 +283,9 @@ def check(fabric: Fabric, outcome: Outcome) -> None:
     found = violations(fabric, outcome)
     if not found:
         return
-    more = [f"and {len(found) - _MOST_NAMED:,} more"] if len(found) > _MOST_NAMED else []
+    more = [f"and {len(found) - _MAX_NAMED:,} more"] if len(found) > _MAX_NAMED else []
     raise RunError(
-        "frames are missing, or counted twice:\n  " + "\n  ".join([*found[:_MOST_NAMED], *more]),
+        "frames are missing, or counted twice:\n  " + "\n  ".join([*found[:_MAX_NAMED], *more]),
         "closlab is wrong, and so is this run: nothing of it is kept. Please tell us, with the "
         "scenario and its seed.",
     )

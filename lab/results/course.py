@@ -8,8 +8,8 @@ from lab.results.snapshot import Message, Messages
 from topologies import Node
 from traffic.collectives import NEVER, Schedule
 
-_MOST_TRANSFERS = 20_000  # that are looked through at every snapshot
-_MOST_MESSAGES = 64  # that are told of one by one
+_MAX_TRANSFERS = 20_000  # that are looked through at every snapshot
+_MAX_MESSAGES = 64  # that are told of one by one
 
 
 class Course:
@@ -18,7 +18,7 @@ class Course:
     def __init__(self, schedule: Schedule, hosts: Sequence[Node]) -> None:
         self._schedule = schedule
         self._hosts = hosts
-        count = len(schedule) if len(schedule) <= _MOST_TRANSFERS else 0
+        count = len(schedule) if len(schedule) <= _MAX_TRANSFERS else 0
         self._sent = [n for n in range(count) if schedule.src[n] != schedule.dst[n]]
 
     @property
@@ -30,7 +30,7 @@ class Course:
         """How far they are; both by transfer and from some time on, `NEVER` for what is to come."""
         schedule, hosts = self._schedule, self._hosts
         open_ = [n for n in self._sent if ends[n] == NEVER]
-        begun = [n for n in open_ if starts[n] != NEVER][:_MOST_MESSAGES]
+        begun = [n for n in open_ if starts[n] != NEVER][:_MAX_MESSAGES]
         return Messages(
             len(self._sent),
             len(self._sent) - len(open_),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lab.results.part import Part, Percentiles, percentiles
+from lab.results.part import Part
+from lab.results.percentiles import Percentiles, percentiles
 from lab.scenario.experiment import Experiment
 from traffic.collectives import NEVER, Timeline
 

@@ -10,7 +10,8 @@ from typing import Any, Literal, cast
 
 from lab.results.cluster import ClusterResult
 from lab.results.inference import InferenceResult
-from lab.results.part import Part, Percentiles
+from lab.results.part import Part
+from lab.results.percentiles import Percentiles
 from lab.results.skipped import Skipped
 from lab.results.stalls import Stall
 from lab.scenario.model import Scenario

@@ -10,20 +10,20 @@ from rich.table import Table
 from lab.results.cautions import cautions
 from lab.results.cluster import ClusterResult
 from lab.results.inference import InferenceResult
-from lab.results.part import Percentiles
+from lab.results.percentiles import Percentiles
 from lab.results.result import InNetwork, LinkUse, Result, Security
 from lab.scenario.model import Scenario, remarks
 from params.quantity import duration, energy, percent, size
 from topologies import Fabric, Node, NodeKind
 
 _BAR_WIDTH = 14
-_MOST_LINKS = 64
+_MAX_LINKS = 64
 
 
 def result_tables(console: Console, fabric: Fabric, result: Result) -> None:
     """Print what a run found out."""
     console.print()
-    if len(fabric.links) <= _MOST_LINKS:
+    if len(fabric.links) <= _MAX_LINKS:
         console.print(_link_table(fabric, result))
     console.print(_summary(result), highlight=False, soft_wrap=True)
 

@@ -25,8 +25,8 @@ from lab.results.outcome import Gist, Note, PauseNote, Stock, SwitchCounts, Traf
 from params.classes import PRIORITIES
 from topologies import Fabric, Link, Node
 
-_MOST_NOTES = 100_000
-_MOST_SKIMMED = 12_000  # lines: some seconds' work
+_MAX_NOTES = 100_000
+_MAX_SKIMMED = 12_000  # lines: some seconds' work
 _NOTHING_READ = Reading({}, {}, 0)
 _IN_USED, _IN_HEADROOM, _OUT_USED, _POOL_USED = (
     f"buffer_{name}" for name in ("in_used", "in_headroom", "out_used", "pool_used")
@@ -113,7 +113,7 @@ class Watch:
         """
         lines = self._unread()
         older, last = lines[: -self._two_rounds], lines[-self._two_rounds :]
-        stride = 1 + len(older) // _MOST_SKIMMED
+        stride = 1 + len(older) // _MAX_SKIMMED
         switches = len(self.fabric.switches)
         older = [line for at, line in enumerate(older) if at // switches % stride == 0]
         self._lines += map(_Line.read, chain(older, last))
@@ -203,7 +203,7 @@ class Watch:
         began: dict[str, Note] = {}
         latest: dict[str, Note] = {}
         kept = []
-        stride = max(1, len(self._lines) * len(self.fabric.links) // _MOST_NOTES)
+        stride = max(1, len(self._lines) * len(self.fabric.links) // _MAX_NOTES)
         for number, line in enumerate(self._lines):
             for note in self._notes(line, epoch_ns, dilation):
                 if note.time_ns <= 0:
@@ -226,7 +226,7 @@ class Watch:
     ) -> tuple[Stock, ...]:
         """What switches held in their buffers since the hosts began."""
         self.read()
-        stride = max(1, len(self._lines) // _MOST_NOTES)
+        stride = max(1, len(self._lines) // _MAX_NOTES)
         return tuple(
             stock
             for number, line in enumerate(self._lines)

@@ -31,12 +31,12 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.errors import LabError, RunError
+from lab.machine.memory import give_back, handed_out_bytes, resident_bytes
 from lab.machine.native_host import clock_library
 from lab.machine.paths import writing_to
 from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness, slowness
 from lab.machine.standstill import telling_of_stopped
-from lab.machine.thrift import give_back, handed_out_bytes, resident_bytes
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import HOST_DISCARDS, Outcome

@@ -17,7 +17,7 @@ from lab.errors import MissingTool
 __all__ = ["Mpirun", "Way", "find_mpirun"]
 
 _OPEN_MPI = "Open MPI"
-_LEAST = (4, 1)
+_MIN = (4, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ def find_mpirun(path: str | None) -> Mpirun:
         raise MissingTool(f"there is no {path or 'mpirun on the PATH'}", cure)
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
     number = re.search(rf"{re.escape(_OPEN_MPI)}\) (\d+)\.(\d+)", said.stdout)
-    if number is None or (int(number[1]), int(number[2])) < _LEAST:
-        least = ".".join(map(str, _LEAST))
+    if number is None or (int(number[1]), int(number[2])) < _MIN:
+        least = ".".join(map(str, _MIN))
         what = _whose_mpirun(said.stdout)
         raise MissingTool(f"{found} is {what}; {_OPEN_MPI} {least} or later is wanted", cure)
     return Mpirun(found, int(number[1]))

@@ -28,7 +28,7 @@ from traffic.jobs import MixSpec
 from traffic.patterns import FlowsSpec, NorthSouthSpec, StorageSpec
 
 ASKED = Question.COSTS, Question.SUFFERS, Question.WAITS  # what one of these may be the answer to
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _named(part: Spec, hosts: Sequence[Node]) -> str:
 
 def _few(named: Sequence[str], many: str) -> str:
     """A few by name; many in other words."""
-    return listed(named) if len(named) <= _MOST_NAMED else many
+    return listed(named) if len(named) <= _MAX_NAMED else many
 
 
 def _took_ns(timeline: Timeline, count: int) -> int | None:

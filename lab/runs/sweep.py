@@ -41,7 +41,7 @@ from views.report.numbers import FIGURES
 from views.report.sweep import Bounds, Sweep, SweptRun, as_numbers, write_sweep
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 _BORDER = 3  # of a table's column
 
 
@@ -103,7 +103,7 @@ def values_of(vary: str) -> list[str]:
     found = _RANGE.fullmatch(text)
     if found:
         first, last = int(found[1]), int(found[2])
-        if last < first or last - first >= MOST_RUNS:
+        if last < first or last - first >= MAX_RUNS:
             raise RunError(f"--vary {vary}: from {first} to {last} is no range to run")
         return [f"{key}={value}" for value in range(first, last + 1)]
     return [f"{key}={value}" for value in text.split(",")]

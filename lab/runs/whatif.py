@@ -39,9 +39,9 @@ _USUAL: dict[tuple[str, str], Any] = {
     ("schedule", "port_gbps"): None,
     ("schedule", "shape"): {},
 }
-_MOST_HOSTS = 6  # to which others' messages are looked at, the most bytes first
-_MOST_PARTS = 32  # of which the few are looked for that matter
-_MOST_NAMED = 4
+_MAX_HOSTS = 6  # to which others' messages are looked at, the most bytes first
+_MAX_PARTS = 32  # of which the few are looked for that matter
+_MAX_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def messages(experiment: Experiment, timeline: Timeline, mine: int) -> Iterator[
     groups[f"from {hosts[src]}"] = [
         n for n in beside if schedule.src[n] == src and schedule.dst[n] != dst
     ]
-    for there in [there for there in most if there != dst][:_MOST_HOSTS]:
+    for there in [there for there in most if there != dst][:_MAX_HOSTS]:
         groups[f"to {hosts[there]}"] = [n for n in to[there] if schedule.src[n] != src]
 
     def removal(where: str, group: Sequence[int], *parts: Removal) -> Removal:
@@ -182,7 +182,7 @@ def messages(experiment: Experiment, timeline: Timeline, mine: int) -> Iterator[
     yield from (removal(where, group) for where, group in groups.items() if group)
     if beside:
         each = [removal("beside it", group) for group in pairs.values()]
-        yield removal("beside it", beside, *(each if len(each) <= _MOST_PARTS else ()))
+        yield removal("beside it", beside, *(each if len(each) <= _MAX_PARTS else ()))
 
 
 def others(experiment: Experiment, timeline: Timeline, mine: Collection[int]) -> Iterator[Removal]:
@@ -202,7 +202,7 @@ def others(experiment: Experiment, timeline: Timeline, mine: Collection[int]) ->
 def joined(parts: Sequence[Removal]) -> Removal:
     """Several sets of messages as one, told by their names."""
     names = [name for part in parts for name in part.root.keys]
-    few = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
+    few = names if len(names) <= _MAX_NAMED else [*names[:_MAX_NAMED], "others"]
     root = Root(
         kind="messages",
         what=f"{'messages' if len(few) > 1 else 'the message'} {listed(few)}",

@@ -15,12 +15,12 @@ from pathlib import Path
 from controller import SettingsError
 from files import shown
 from lab.engines import RunOptions
-from lab.engines.sim.parts import threads_here
+from lab.engines.sim.partition import threads_here
 from lab.errors import LabError, RunError
 from lab.machine.scratch import scratch
 from lab.progress import HeardStages, Stage, Stages
 from lab.results.alone import Alone
-from lab.results.causes import MOST_SHARES, RUN, Share, Why
+from lab.results.causes import MAX_SHARES, RUN, Share, Why
 from lab.results.result import RESULT
 from lab.runs import whatif
 from lab.runs.run import outcome_of
@@ -36,7 +36,7 @@ from views.report.standing import chain
 
 Takes = Callable[[Collection[Removal]], int]
 
-_LEAST = 0.03  # of the time lost, that a share has at least
+_MIN = 0.03  # of the time lost, that a share has at least
 _HARDLY = 1.02  # times as long as alone, up to which nothing was lost
 _NEARLY_ALL = 0.95  # of what is lost: who gives so much back is the root, whatever others would
 
@@ -221,7 +221,7 @@ def _shares(
     gone: list[Removal] = []
     left, now = list(candidates), takes(())
     lost = now - alone_ns
-    while left and now - alone_ns > _LEAST * lost and len(found) < MOST_SHARES:
+    while left and now - alone_ns > _MIN * lost and len(found) < MAX_SHARES:
         best: Sequence[Removal] = ()
         least = now
         for each in left:
@@ -230,13 +230,13 @@ def _shares(
                 best, least = [each], after
             if now - after >= _NEARLY_ALL * (now - alone_ns):
                 break
-        if now - least < _LEAST * lost:
-            best = _together(takes, gone, left, _LEAST * lost)
+        if now - least < _MIN * lost:
+            best = _together(takes, gone, left, _MIN * lost)
             least = takes([*gone, *best])
-            if now - least < _LEAST * lost:
+            if now - least < _MIN * lost:
                 break
         elif best[0].parts:
-            few = _together(takes, gone, best[0].parts, _LEAST * (now - least))
+            few = _together(takes, gone, best[0].parts, _MIN * (now - least))
             best = [whatif.joined(few)]
             least = takes([*gone, *best])
         gone += best

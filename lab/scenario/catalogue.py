@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from controller import LinkSpec, SettingsError, routes_of, switch_plan
-from controller.routes import MOST_WAYS
-from controller.tables import MOST_CONTROLLED, SwitchSite
+from controller.routes import MAX_WAYS
+from controller.tables import MAX_CONTROLLED, SwitchSite
 from files import FileError, is_file, is_folder, shown
 from lab.errors import ScenarioError
 from lab.machine.paths import SCENARIOS
@@ -218,9 +218,9 @@ def _check_plans(scenario: Scenario, fabric: Fabric) -> None:
     unlike = {(switch.kind, cables(switch)): switch for switch in fabric.switches}
     for switch in unlike.values():  # those of a kind differ in their cables alone
         switch_plan(fabric, switch, (), settings)
-    if max(ports.values()) > MOST_WAYS:  # perhaps more ways to one place than a group holds
+    if max(ports.values()) > MAX_WAYS:  # perhaps more ways to one place than a group holds
         for switch, routes in routes_of(fabric).items():
-            if ports[switch] > MOST_WAYS:
+            if ports[switch] > MAX_WAYS:
                 switch_plan(fabric, switch, routes, settings)
 
 
@@ -275,9 +275,9 @@ def _check_switches(scenario: Scenario, fabric: Fabric) -> None:
                 f"Name a link between switches to {fault.action}, or a switch.",
             )
     most = max(max(fabric.ports(switch)) for switch in fabric.switches)
-    if scenario.control.kind == "bgp" and most > MOST_CONTROLLED:
+    if scenario.control.kind == "bgp" and most > MAX_CONTROLLED:
         raise ScenarioError(
-            f"control.kind: a switch of this fabric has a port {most}, and of {MOST_CONTROLLED} at "
+            f"control.kind: a switch of this fabric has a port {most}, and of {MAX_CONTROLLED} at "
             "most each can have a control port beside it",
             "Build it smaller, or --set control.kind=p4runtime.",
         )

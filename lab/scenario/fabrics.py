@@ -29,8 +29,8 @@ from topologies import (
 )
 from traffic.reading import NotYamlError, YamlError, parse_xml, parse_yaml
 
-_MOST_BYTES = 16_000_000
-_MOST_BYTES_BESIDE, _MOST_BESIDE = 1_000_000, 64  # of files that may describe a file's devices
+_MAX_BYTES = 16_000_000
+_MAX_BYTES_BESIDE, _MAX_BESIDE = 1_000_000, 64  # of files that may describe a file's devices
 _TOPO = re.compile(r"(\s|#[^\n]*\n)*(nodes|tiers|podsize|tier)\s+\d", re.IGNORECASE)
 _TOPO_ONLY = re.compile(r"^\s*(tiers|podsize|radix_down)\s+\d", re.IGNORECASE | re.MULTILINE)
 _NS3 = re.compile(r"(\s|#[^\n]*\n)*\d+[ \t]+\d+[ \t]+\d+\s*(#[^\n]*)?\n[\d \t]*(#[^\n]*)?\n")
@@ -101,7 +101,7 @@ def described(path: Path) -> Described:
 
 def _read(path: Path) -> tuple[str | None, Any]:
     """What a file is, and its content, taken apart as far as its form goes."""
-    text = read_text(path, _MOST_BYTES)
+    text = read_text(path, _MAX_BYTES)
     start = text.lstrip("\ufeff \t\r\n")
     try:
         if start.startswith("<"):
@@ -144,7 +144,7 @@ def _beside(path: Path) -> list[Path]:
         others = sorted(one for one in path.parent.iterdir() if one.suffix in SUFFIXES)
     except OSError:
         return []
-    return others[:_MOST_BESIDE]
+    return others[:_MAX_BESIDE]
 
 
 def _with_devices(path: Path, content: dict[str, Any]) -> tuple[dict[str, Any], tuple[Path, ...]]:
@@ -153,7 +153,7 @@ def _with_devices(path: Path, content: dict[str, Any]) -> tuple[dict[str, Any], 
     devices = list(content.get("devices", []))
     for other in _beside(path) if missing else ():
         try:
-            text = read_text(other, _MOST_BYTES_BESIDE)
+            text = read_text(other, _MAX_BYTES_BESIDE)
             if not any(name in text for name in missing):
                 continue
             there = _json(text) if text.lstrip().startswith("{") else parse_yaml(text)

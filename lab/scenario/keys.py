@@ -32,7 +32,7 @@ from params.units import Count, DurationNs, Host, Size, written
 Kinds = Mapping[str, Mapping[str, type[BaseModel]]]  # by section: the models of its kinds
 
 _HOST = get_args(Host)[1]
-_MOST_LISTED = 16  # keys in a message
+_MAX_LISTED = 16  # keys in a message
 _ENTRY = re.compile(r"\.\d+(?=\.|$)")  # an entry's number, as in faults.0.link
 _PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 _SECTION = "a section"
@@ -93,7 +93,7 @@ def nearest_key(place: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(last, beside, n=1, cutoff=0.6)
     if near:
         return f"; did you mean '{section}.{near[0]}'?" if section else nearest(last, near)
-    is_short = section and 0 < len(beside) <= _MOST_LISTED
+    is_short = section and 0 < len(beside) <= _MAX_LISTED
     return f"; {section} has {', '.join(beside)}" if is_short else ""
 
 

@@ -28,7 +28,7 @@ _TUNED = (
 _NOT_TURNED = "name", "about", "question", "measures", "limit_ns", "control", "traffic.model"
 _ASKS_FOR_OTHERS = ".action"  # keys, so that it is not turned alone
 _LATER = "link", "topology"  # of its own keys: what is turned less
-_MOST_OWN = 12  # of the scenario's own
+_MAX_OWN = 12  # of the scenario's own
 _DECADE = 1, 1.5, 2, 3, 5, 7
 _SHARES = 0, 0.001, 0.002, 0.005, *(n / 100 for n in (1, 2, 5, 10, 20, 30, 50, 70, 90)), 1
 _USUAL = {"B": 100_000, "ns": 10_000}  # where nothing is given, and the key has no bounds
@@ -54,7 +54,7 @@ def levers(scenario: Scenario) -> list[Lever]:
         for key in _said(scenario)
         if not key.startswith(_NOT_TURNED) and not key.endswith(_ASKS_FOR_OTHERS)
     ]
-    own = [key for key in said if not key.startswith(_LATER)][:_MOST_OWN]
+    own = [key for key in said if not key.startswith(_LATER)][:_MAX_OWN]
     names = dict.fromkeys((*own, *_TUNED, *(key for key in said if key.startswith(_LATER))))
     content = scenario.model_dump(mode="json")
     made = (_made(scenario, content, name) for name in names)

@@ -45,9 +45,9 @@ from params.units import DurationNs
 from topologies import Fabric, IpVersion, Link, Node
 from traffic.collectives import Site, Spec, complaint
 from traffic.endpoint import Delivery, Entropy, TransportKind
-from traffic.sue import STORE_BYTES, WINDOW_MOST
+from traffic.sue import STORE_BYTES, WINDOW_MAX
 
-_MOST_LISTED = 16  # of what is wrong with a scenario
+_MAX_LISTED = 16  # of what is wrong with a scenario
 ALL_LINKS = "all"  # in place of links' names
 
 
@@ -459,7 +459,7 @@ class Scenario(Section):
             (self.control.kind == "bgp", "BGP tells no short addresses: leave out control.kind"),
             (bool(self.topology.outside), "routers know none: leave out topology.outside"),
             (self.link.mtu < STORE_BYTES, f"a store has {STORE_BYTES} bytes: raise link.mtu"),
-            (self.transport.window > WINDOW_MOST, f"set transport.window to {WINDOW_MOST} at most"),
+            (self.transport.window > WINDOW_MAX, f"set transport.window to {WINDOW_MAX} at most"),
         )  # fmt: skip
         for is_refused, why in refused:
             if is_refused:
@@ -544,8 +544,8 @@ def remarks(scenario: Scenario) -> list[str]:
     said = []
     if renamed := scenario.topology.renamed():
         renames = [f"{theirs} is {ours}" for theirs, ours in renamed.items()]
-        more = [f"and {len(renames) - _MOST_LISTED:,} more"] if len(renames) > _MOST_LISTED else []
-        names = ", ".join([*renames[:_MOST_LISTED], *more])
+        more = [f"and {len(renames) - _MAX_LISTED:,} more"] if len(renames) > _MAX_LISTED else []
+        names = ", ".join([*renames[:_MAX_LISTED], *more])
         said.append(f"nodes bear the lab's names here: {names}.")
     if scenario.transport.control.hears_marks and not scenario.ecn.enabled:
         said.append(
@@ -574,7 +574,7 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
     """All that is wrong, one thing a line, with the place and the nearest known key."""
     lines = []
     problems = error.errors()
-    for problem in problems[:_MOST_LISTED]:
+    for problem in problems[:_MAX_LISTED]:
         parts = (str(part) for part in problem["loc"] if part not in (ONE, EACH))
         place = (section + ".".join(parts)).rstrip(".")
         if problem["type"] == "extra_forbidden":
@@ -582,6 +582,6 @@ def explained(error: ValidationError, model: type[BaseModel], section: str = "")
             lines.append(f"unknown key '{place}'" + nearest_key(place, known))
         else:
             lines.append(": ".join(filter(None, (place, complaint(problem)))))
-    if len(problems) > _MOST_LISTED:
-        lines.append(f"and {len(problems) - _MOST_LISTED:,} more")
+    if len(problems) > _MAX_LISTED:
+        lines.append(f"and {len(problems) - _MAX_LISTED:,} more")
     return "\n  ".join(lines)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from files import FileError, opened
 
 _START, _LONGEST = 1 << 16, 1 << 50  # what is looked at, of files of any length
-_MOST = 2  # kinds that are named
+_MAX = 2  # kinds that are named
 
 
 class Kind(NamedTuple):
@@ -75,5 +75,5 @@ def nearest_kinds(path: Path, kinds: tuple[Kind, ...]) -> str:
         for kind in (*kinds, _SCENARIO)
     }
     most = max(likeness.values())
-    near = [kind for kind, how in likeness.items() if how and how >= 0.8 * most][:_MOST]
+    near = [kind for kind, how in likeness.items() if how and how >= 0.8 * most][:_MAX]
     return "; or ".join(f"{kind.what}: {kind.begins}" for kind in near)

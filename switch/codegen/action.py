@@ -647,7 +647,7 @@ def jumps_back(action: bmv2.Action) -> bool:
 
 def turn(leave: str, back: str) -> str:
     """A jump back, unless the packet has taken all the turns it may."""
-    return f"{{ if (++r->turns > SW_LOOP_MOST) {{ sw_endless(r); {leave} }} {back} }}"
+    return f"{{ if (++r->turns > SW_LOOP_MAX) {{ sw_endless(r); {leave} }} {back} }}"
 
 
 def jump(writer: Actions, here: int, primitive: Primitive) -> list[str]:

@@ -36,7 +36,7 @@ _OPERATORS = frozenset(
     )
 )
 _LEFT_ONLY = frozenset(("<<", ">>", "/", "%", "two_comp_mod", "sat_cast", "usat_cast"))
-_MOST_BITS = 64  # of what may differ
+_MAX_BITS = 64  # of what may differ
 
 _Leaf = bmv2.Const | bmv2.FieldRef
 _Seen = Callable[[_Leaf, bool], bmv2.Expr]  # given what may stand for it: whether it may differ
@@ -116,11 +116,11 @@ def _shape(
 
 def _may_differ(program: Program, e: _Leaf) -> bool:
     if isinstance(e, bmv2.Const):
-        return 0 <= e.value < 1 << _MOST_BITS
+        return 0 <= e.value < 1 << _MAX_BITS
     if e.field == bmv2.VALID_FIELD:
         return False
     field = program.field_of(e)
-    return not field.is_signed and not field.is_varbit and field.width <= _MOST_BITS
+    return not field.is_signed and not field.is_varbit and field.width <= _MAX_BITS
 
 
 def _args(step: Primitive, see: _Seen) -> tuple[Expr, ...]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..bmv2 import Expr
     from .unit import Unit
 
-WIDE_MOST = 1 << 14  # bits; no interval is taken to be larger
+WIDE_MAX = 1 << 14  # bits; no interval is taken to be larger
 
 
 class Rep(Enum):
@@ -44,7 +44,7 @@ class Rep(Enum):
     @property
     def bits(self) -> int:
         """How many bits wrap-around arithmetic in it keeps."""
-        return {"uint64_t": 64, "int64_t": 64, "u128": 128, "s128": 128}.get(self.value, WIDE_MOST)
+        return {"uint64_t": 64, "int64_t": 64, "u128": 128, "s128": 128}.get(self.value, WIDE_MAX)
 
     @property
     def is_signed(self) -> bool:
@@ -188,7 +188,7 @@ class Exprs:
         cached = self.known.get(id(e))
         if cached is None:
             low, high = self.bound(e)
-            most = 1 << WIDE_MOST
+            most = 1 << WIDE_MAX
             cached = self.known[id(e)] = (e, (max(low, -most), min(high, most)))
         return cached[1]
 
@@ -254,10 +254,10 @@ class Exprs:
             case "%":
                 return (0, max(0, right[1] - 1))
             case "<<":
-                by = min(max(right[1], 0), WIDE_MOST)
+                by = min(max(right[1], 0), WIDE_MAX)
                 return min(left[0] << by, left[0], 0), max(left[1] << by, left[1])
             case ">>":
-                by = min(max(right[0], 0), WIDE_MOST)
+                by = min(max(right[0], 0), WIDE_MAX)
                 return min(left[0] >> by, left[0], 0), max(left[1] >> by, 0)
             case "&":
                 return self.bound_and(left, right)
@@ -403,7 +403,7 @@ class Exprs:
                     if low >= 0 and other.value & full == full:
                         return self.exact(part)
         unsigned = unsigned_for(rep.bits)
-        text = self.modulo(e, rep.bits if rep is not Rep.WIDE else WIDE_MOST)
+        text = self.modulo(e, rep.bits if rep is not Rep.WIDE else WIDE_MAX)
         return Value(text if rep is unsigned else f"({rep.value}){text}", rep)
 
     def exact_division(self, e: Op) -> Value:

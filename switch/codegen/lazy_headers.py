@@ -15,7 +15,7 @@ from collections import Counter
 
 from .. import bmv2
 
-MOST = 64  # bits there are
+MAX = 64  # bits there are
 
 
 def late_headers(program: bmv2.Program) -> list[str]:
@@ -40,7 +40,7 @@ def late_headers(program: bmv2.Program) -> list[str]:
     listed = map(_header, bmv2.references(program.field_lists))
     never = {in_stacks.get(name, name) for name in listed}
     late = {n for n, size in sizes.items() if size > places[n] and n not in never}
-    largest = sorted(late, key=lambda name: -sizes[name])[:MOST]
+    largest = sorted(late, key=lambda name: -sizes[name])[:MAX]
     return [name for name in sizes if name in largest]
 
 

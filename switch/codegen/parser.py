@@ -103,7 +103,7 @@ class ParserWriter:
         self.say(f'SW_TRACE(r, "  parser state {spoken(state.name)}");')
         if state.name in self.looping:
             # A loop that consumes nothing would not end; one that does ends with the frame.
-            self.fail("++turns > SW_FRAME_MOST", self.error("ParserTimeout"))
+            self.fail("++turns > SW_FRAME_MAX", self.error("ParserTimeout"))
         self.exprs.settled.clear()
         for op in state.ops:
             start = len(self.lines)

@@ -10,8 +10,8 @@ from .expression import Exprs, literal, unsigned_for
 from .names import comment, spoken
 from .unit import WIDE_BITS, Unit, c_type
 
-FRAME_MOST = 9728  # SW_FRAME_MOST
-_ROWS_MOST = 1 << 16
+FRAME_MAX = 9728  # SW_FRAME_MAX
+_ROWS_MAX = 1 << 16
 _LINE = 64  # bytes, of a cache
 ALGORITHMS = {
     "crc8_custom": "hash_crc8(b, n)",
@@ -42,7 +42,7 @@ def register_rows(program: bmv2.Program) -> list[list[bmv2.Register]]:
     """
     rows: dict[int | str, list[bmv2.Register]] = {}
     for register in sorted(program.registers.values(), key=lambda r: -min(cell_bytes(r.width), 8)):
-        alone = register.size > _ROWS_MOST
+        alone = register.size > _ROWS_MAX
         rows.setdefault(register.name if alone else register.size, []).append(register)
     return list(rows.values())
 
@@ -173,7 +173,7 @@ class InputWriter:
         aligned = True
         for guard, items in self.blocks(inputs):
             body, width = self.block(items, aligned)
-            most += FRAME_MOST if items[0].expr is None else 0
+            most += FRAME_MAX if items[0].expr is None else 0
             most += -(-width // 8)
             if guard:
                 lines.append(f"if ({guard}) {{")

@@ -135,7 +135,7 @@ def warm_table(unit: Unit, table: Table) -> list[str]:
         call = f"table_warm_exact(t, keys[0], {len(words)}, n);"
     return [
         f"t = &state->tables[TABLE_{unit.tables[table.name]}];",
-        "if (t->used >= SW_WARM_LEAST) {",
+        "if (t->used >= SW_WARM_MIN) {",
         f"    uint64_t keys[SW_GATHER][{len(words)}];",
         "    for (unsigned i = 0; i < n; i++) {",
         "        const struct phv *h = (const struct phv *)packets[i]->phv;",

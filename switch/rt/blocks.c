@@ -6,7 +6,7 @@
 #include "huge_array.h"
 
 #define FIRST_CHUNK ((size_t)32 << 10)
-#define MOST_CHUNK ((size_t)2 << 20) /* a huge page */
+#define MAX_CHUNK ((size_t)2 << 20) /* a huge page */
 
 struct blocks_chunk {
     struct blocks_chunk *next;
@@ -33,7 +33,7 @@ void *blocks_refill(struct blocks *blocks, unsigned class)
     size_t size = size_of(blocks, class);
     if (fresh->first == fresh->end) {
         size_t bytes = blocks->chunk_bytes ? 2 * blocks->chunk_bytes : FIRST_CHUNK;
-        bytes = bytes < MOST_CHUNK ? bytes : MOST_CHUNK;
+        bytes = bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
         if (bytes < size + BLOCKS_LINE)
             bytes = size + BLOCKS_LINE;
         struct blocks_chunk *chunk = huge_array_new(&bytes);

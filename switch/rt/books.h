@@ -84,21 +84,21 @@ struct book_line {
     uint64_t packets, bytes;
 };
 
-struct book_telling {
+struct book_report {
     struct book_line *lines;
     uint32_t room, n; /* n: how many there are, `room` or not */
 };
 /* One line for each kind of `n` of which there is anything. */
-static inline void book_tell(struct book_telling *told, enum book book, unsigned of,
-                             const struct port_count *counts, unsigned n)
+static inline void book_add(struct book_report *report, enum book book, unsigned of,
+                            const struct port_count *counts, unsigned n)
 {
     for (unsigned kind = 0; kind < n; kind++) {
         if (!counts[kind].packets && !counts[kind].bytes)
             continue;
-        if (told->n < told->room)
-            told->lines[told->n] = (struct book_line){book, kind, of, 0, counts[kind].packets,
-                                                      counts[kind].bytes};
-        told->n++;
+        if (report->n < report->room)
+            report->lines[report->n] = (struct book_line){book, kind, of, 0, counts[kind].packets,
+                                                          counts[kind].bytes};
+        report->n++;
     }
 }
 

@@ -21,7 +21,7 @@ struct order { /* shared with the program, behind the frames */
         uint32_t len;
         int32_t result; /* 0: it left */
         uint32_t unused;
-    } frames[BURST_MOST];
+    } frames[BURST_MAX];
 };
 
 struct burst {
@@ -114,7 +114,7 @@ static int load_program(int map, uint32_t chunk, uint32_t n)
         SET_TO(R0, 0),
         RETURN,
         /* EACH: its number in R1, where the buffer's address is in R2; 0 to go on */
-        SKIP_IF(BPF_JGE, R1, BURST_MOST, 33),
+        SKIP_IF(BPF_JGE, R1, BURST_MAX, 33),
         LOAD(BPF_DW, SKB, R2, 0),
         BY(BPF_LSH, R1, ENTRY_SHIFT),
         ADDRESS(ENTRY, BPF_PSEUDO_MAP_VALUE, map, order + IN_ORDER(frames)),

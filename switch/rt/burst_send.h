@@ -19,7 +19,7 @@
 
 struct burst;
 
-#define BURST_MOST 32u /* frames in one: more are no quicker, and the first waits for the last */
+#define BURST_MAX 32u /* frames in one: more are no quicker, and the first waits for the last */
 
 /* Sends frames that lie in `n` chunks of `chunk` bytes, page-aligned and mapped, through an interface of
  * the calling thread's network namespace, in which it has to stay. The chunks keep what is in them, and

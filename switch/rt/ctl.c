@@ -149,7 +149,7 @@ static enum ctl_reason read_match(const struct call *c, const struct sw_table_de
     const uint64_t *mask = key ? key + desc->key_words : NULL;
     if (!key || (has_mask && !items(c, mask, desc->key_words, sizeof *mask)))
         return CTL_MALFORMED;
-    uint64_t spare_key[TABLE_KEY_WORDS_MOST], spare_mask[TABLE_KEY_WORDS_MOST];
+    uint64_t spare_key[TABLE_KEY_WORDS_MAX], spare_mask[TABLE_KEY_WORDS_MAX];
     memcpy(spare_key, key, desc->key_words * sizeof *key);
     if (has_mask)
         memcpy(spare_mask, mask, desc->key_words * sizeof *mask);
@@ -227,7 +227,7 @@ static enum ctl_reason write_table(const struct call *c)
             return CTL_NOT_FOUND;
         refer(c, desc, table_at(t, position)->action, -1);
         table_remove(t, position);
-        c->state->n_large -= t->used == SW_WARM_LEAST - 1;
+        c->state->n_large -= t->used == SW_WARM_MIN - 1;
         return CTL_OK;
     }
     uint32_t action;
@@ -244,7 +244,7 @@ static enum ctl_reason write_table(const struct call *c)
         if (position == TABLE_NONE)
             return CTL_NO_MEMORY;
         t->info[position].is_const = c->head->flags & CTL_BY_PROGRAM;
-        c->state->n_large += t->used == SW_WARM_LEAST;
+        c->state->n_large += t->used == SW_WARM_MIN;
     } else if (position == TABLE_NONE) {
         return CTL_NOT_FOUND;
     } else {

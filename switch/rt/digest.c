@@ -10,8 +10,8 @@
 
 #include "sw.h"
 
-#define SEEN_MOST 65536
-#define LIST_BYTES_MOST 65536
+#define SEEN_MAX 65536
+#define LIST_BYTES_MAX 65536
 #define NONE UINT32_MAX
 
 struct digest_seen {
@@ -77,7 +77,7 @@ static void forget(struct sw_digest *d, uint32_t at)
 static bool remember(struct sw_digest *d, uint64_t hash, ns_t now)
 {
     uint64_t slot;
-    if (!index_reserve(&d->seen) || d->sent_used >= SEEN_MOST)
+    if (!index_reserve(&d->seen) || d->sent_used >= SEEN_MAX)
         return false;
     for (uint32_t i = index_home(&d->seen, hash); (slot = d->seen.slots[i]) != 0;
          i = (i + 1) & d->seen.mask)
@@ -177,7 +177,7 @@ bool digest_configure(struct sw *sw, uint32_t digest, bool enabled, ns_t max_tim
 {
     struct sw_digest *d = &sw->digests[digest];
     uint32_t size = sw->program->digests[digest].cell_bytes;
-    uint32_t most = LIST_BYTES_MOST / (size ? size : 1);
+    uint32_t most = LIST_BYTES_MAX / (size ? size : 1);
     forget_all(d);
     d->enabled = enabled;
     d->max_timeout = max_timeout;

@@ -5,7 +5,7 @@
 
 #include "huge_array.h"
 
-#define INDEX_LEAST 8
+#define INDEX_MIN 8
 
 static uint32_t slot_home(const struct sw_index *index, uint64_t slot)
 {
@@ -25,7 +25,7 @@ bool index_reserve(struct sw_index *index)
     uint32_t size = index->slots ? index->mask + 1 : 0;
     if (size && index->used + 1 <= size / 2 + size / 8)
         return true;
-    struct sw_index grown = {.mask = (size ? size * 2 : INDEX_LEAST) - 1, .used = index->used};
+    struct sw_index grown = {.mask = (size ? size * 2 : INDEX_MIN) - 1, .used = index->used};
     grown.slots = huge_array_grow(NULL, 0, ((size_t)grown.mask + 1) * sizeof *grown.slots);
     if (!grown.slots)
         return false;

@@ -45,8 +45,8 @@
 #include <unistd.h>
 
 #define BURST 64
-#define IN_ORDER_MOST 16 /* frames taken in in order, until it is seen what else is due */
-#define STEPS_MOST 64    /* of a switch, one after the other, when it is late */
+#define IN_ORDER_MAX 16 /* frames taken in in order, until it is seen what else is due */
+#define STEPS_MAX 64    /* of a switch, one after the other, when it is late */
 #define EVENTS 64
 
 /* All by the wall clock */
@@ -56,9 +56,9 @@
 #define SNAPSHOT_NS 20000         /* between two looks at quiet ports while others are busy */
 #define NEAR_NS 20000           /* nearer deadlines are not slept for */
 #define RETRY_NS 500000         /* until a queueing discipline that was full may not be */
-#define SLEEP_MOST_NS 1000000000
+#define SLEEP_MAX_NS 1000000000
 #define CROWD_CHECK_NS 20000000 /* between two looks at whether others take the core */
-#define CROWD_LEAST 2           /* times in that time that they did */
+#define CROWD_MIN 2           /* times in that time that they did */
 #define CROWDED_NS 1000000000   /* if they do, for how long to believe so */
 #define STEP_ASIDE_NS 500000    /* and how long to sleep, for them to fill the rings */
 #define SLICE_NS 10000000       /* others may run for so long, if we yield to them */
@@ -459,7 +459,7 @@ static void service(struct loop *loop, struct hosted *host, ns_t at)
  * are. What is still to be done after so many steps is done at once. */
 static void catch_up(struct loop *loop, struct hosted *host, ns_t until)
 {
-    for (unsigned steps = 0; host->wake <= until && steps < STEPS_MOST; steps++)
+    for (unsigned steps = 0; host->wake <= until && steps < STEPS_MAX; steps++)
         service(loop, host, host->wake > host->served ? host->wake : host->served);
     if (host->wake <= until)
         service(loop, host, until);
@@ -550,7 +550,7 @@ static bool receive_in_order(struct loop *loop, ns_t *until)
     ns_t real = wall(), behind = (ns_t)t.tv_sec * 1000000000 + (ns_t)t.tv_nsec - real;
     uint32_t n_left = find_ready(loop, real, behind);
     bool any = n_left != 0;
-    for (unsigned turns = 0; n_left && turns < IN_ORDER_MOST; turns++) {
+    for (unsigned turns = 0; n_left && turns < IN_ORDER_MAX; turns++) {
         uint32_t first = first_to_come(loop, n_left);
         struct loop_port *port = loop->ready[first];
         struct hosted *host = port->host;
@@ -588,8 +588,8 @@ static ns_t service_all(struct loop *loop, ns_t until)
 static ns_t time_to_sleep(const struct loop *loop, ns_t next)
 {
     ns_t now = loop_now(loop), left = next > now ? next - now : 0;
-    double real = next == SW_NEVER ? SLEEP_MOST_NS : (double)left * loop->dilation;
-    ns_t most = loop->n_ports ? LINK_CHECK_NS : SLEEP_MOST_NS;
+    double real = next == SW_NEVER ? SLEEP_MAX_NS : (double)left * loop->dilation;
+    ns_t most = loop->n_ports ? LINK_CHECK_NS : SLEEP_MAX_NS;
     if (loop->retry != SW_NEVER)
         most = RETRY_NS;
     ns_t wanted = real < (double)most ? (ns_t)real : most;
@@ -660,7 +660,7 @@ static void check_crowd(struct loop *loop, ns_t real)
     getrusage(RUSAGE_THREAD, &usage);
     uint64_t put_aside = (uint64_t)usage.ru_nivcsw;
     uint64_t checks = (real - loop->crowd_check) / CROWD_CHECK_NS;
-    if (put_aside - loop->put_aside >= CROWD_LEAST * checks)
+    if (put_aside - loop->put_aside >= CROWD_MIN * checks)
         loop->crowded_until = real + CROWDED_NS;
     loop->crowd_check = real;
     loop->put_aside = put_aside;

@@ -25,7 +25,7 @@
 #include "xdp_send.h"
 
 #define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
-#define SEND_BATCH BURST_MOST
+#define SEND_BATCH BURST_MAX
 #define CHUNKS 128     /* frames gathered, or with the kernel */
 #define BUSY_BATCH 8   /* frames in a batch that make a port a busy one */
 #define SLOW_NS 1000000000u /* after a refusal, how long to hand frames over one by one */
@@ -201,7 +201,7 @@ static bool map_frames(struct socket_port *port)
 
 static bool map_ring(struct socket_port *port, bytes_t bytes)
 {
-    uint32_t most = SW_FRAME_MOST, mtu = mtu_of(port);
+    uint32_t most = SW_FRAME_MAX, mtu = mtu_of(port);
     port->slot_bytes = (SLOT_HEAD + (mtu < most ? mtu : most) + 63) / 64 * 64;
     port->per_block = BLOCK_BYTES / port->slot_bytes;
     struct tpacket_req request = {.tp_block_size = BLOCK_BYTES, .tp_frame_size = port->slot_bytes};

@@ -93,7 +93,7 @@ struct sw_array_desc { /* a register, counter or meter array, a value set, a dig
 
 /* A table of this many entries does not fit in the nearer caches. Packets are then gathered, and
  * their lookups made one behind the other first: the processor waits for many misses at once. */
-#define SW_WARM_LEAST 4096
+#define SW_WARM_MIN 4096
 #define SW_GATHER 32 /* packets looked up together */
 
 /* The state a program reads and writes, one per switch that runs it. */
@@ -107,7 +107,7 @@ struct sw_state {
     struct sw_value_set *value_sets;
     uint64_t random; /* the generator's state */
     uint16_t drop_port;
-    uint32_t n_large; /* tables of SW_WARM_LEAST entries and more */
+    uint32_t n_large; /* tables of SW_WARM_MIN entries and more */
     void *cells; /* of all counters */
 };
 
@@ -173,7 +173,7 @@ void sw_log(struct sw_run *run, const char *format, ...) __attribute__((format(p
 /* assert and assume: count and report a failure; the packet is dropped, the switch goes on. */
 void sw_assert_failed(struct sw_run *run, const char *what);
 
-#define SW_LOOP_MOST 65536 /* turns of a program's loops that a packet may take in a stage */
+#define SW_LOOP_MAX 65536 /* turns of a program's loops that a packet may take in a stage */
 /* A packet has taken more: it is dropped at the end of the stage, which it leaves as by exit. */
 void sw_endless(struct sw_run *run) __attribute__((cold, noinline));
 

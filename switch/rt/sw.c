@@ -4,7 +4,7 @@
  *   queue -> egress -> clone? drop? -> deparse -> recirculate? -> port
  *
  * Resubmitted and recirculated packets are served before the next arrival, as BMv2's input buffer
- * does, but no more than SW_TURNS_MOST in one call: a program that loops must not stop the clock.
+ * does, but no more than SW_TURNS_MAX in one call: a program that loops must not stop the clock.
  */
 #include "sw.h"
 
@@ -104,7 +104,7 @@ bool sw_keep_times(struct sw *sw, struct sw_cells cells)
 {
     if (!cells.at)
         sw->n_times = 0;
-    else if (sw->n_times < SW_TIMES_MOST)
+    else if (sw->n_times < SW_TIMES_MAX)
         sw->times[sw->n_times++] = cells;
     else
         return false;
@@ -123,7 +123,7 @@ static void set_back(struct sw_cells *cells)
 
 static void set_clock_back(struct sw *sw, ns_t now)
 {
-    while (now - sw->began >= SW_CLOCK_MOST) {
+    while (now - sw->began >= SW_CLOCK_MAX) {
         sw->began += SW_CLOCK_BACK;
         for (uint32_t i = 0; i < sw->n_times; i++)
             set_back(&sw->times[i]);
@@ -626,7 +626,7 @@ static void go_again(struct sw *sw, struct pkt *p, uint32_t list, enum pkt_type 
                      uint8_t *frame, uint32_t len)
 {
     const struct sw_program *program = sw->program;
-    if (sw->n_again >= SW_LOOPING_MOST) {
+    if (sw->n_again >= SW_LOOPING_MAX) {
         sw_drop(sw, p, DROP_LOOPING);
         return;
     }
@@ -726,7 +726,7 @@ static void run_gathered(struct sw *sw)
         sw->held--;
         run_ingress(sw, p, p->ingress_ns);
         if (SW_UNLIKELY(sw->again != NULL))
-            run_again(sw, p->ingress_ns, SW_TURNS_MOST);
+            run_again(sw, p->ingress_ns, SW_TURNS_MAX);
     }
     sw->n_gathered = 0;
 }
@@ -764,7 +764,7 @@ SW_INLINE void take_in(struct sw *sw, struct sw_port *port, uint32_t number, con
     if (port && SW_UNLIKELY(port->pcap_in != NULL))
         pcap_write(port->pcap_in, frame, len, len, now);
     const struct sw_program *program = sw->program;
-    if (SW_UNLIKELY(!program || !port || len > SW_FRAME_MOST)) {
+    if (SW_UNLIKELY(!program || !port || len > SW_FRAME_MAX)) {
         sw_drop_frame(sw, book, len + absent,
                       !program ? DROP_NO_PROGRAM : port ? DROP_OVERSIZE : DROP_NO_PORT);
         return;
@@ -793,7 +793,7 @@ SW_INLINE void take_in(struct sw *sw, struct sw_port *port, uint32_t number, con
         run_gathered(sw); /* the table became small in between */
     run_ingress(sw, p, now);
     if (SW_UNLIKELY(sw->again != NULL))
-        run_again(sw, now, SW_TURNS_MOST);
+        run_again(sw, now, SW_TURNS_MAX);
 }
 
 /* Links that try again */
@@ -808,7 +808,7 @@ static __attribute__((noinline)) void through_link(struct sw *sw, struct sw_port
                                                    const uint8_t *frame, uint32_t len,
                                                    uint32_t absent, ns_t now)
 {
-    uint8_t copy[SW_FRAME_MOST + LLR_TAG];
+    uint8_t copy[SW_FRAME_MAX + LLR_TAG];
     struct llr_frame kept;
     if (len > sizeof copy) {
         take_in(sw, port, port->number, frame, len, absent, now); /* which refuses it */
@@ -888,7 +888,7 @@ static void ring(struct sw *sw, uint32_t number, ns_t now)
     run_parser(sw, p, now);
     run_ingress(sw, p, now);
     if (SW_UNLIKELY(sw->again != NULL))
-        run_again(sw, now, SW_TURNS_MOST);
+        run_again(sw, now, SW_TURNS_MAX);
 }
 
 /* The way out */
@@ -1131,7 +1131,7 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
            (p = tm_take(&port->tm, port->number, &sw->shared[SW_QUEUE_GATE], now, &start, &wake)) != NULL) {
         sw->held--;
         depart(sw, port, p, start);
-        if (++turns == SW_TURNS_MOST) {
+        if (++turns == SW_TURNS_MAX) {
             wake = now + 1;
             break;
         }
@@ -1195,7 +1195,7 @@ static ns_t service_ports(struct sw *sw, ns_t now)
     ns_t wake;
     uint64_t copies = sw->copies;
     do { /* a departure may clone to a port that was passed over already */
-        if (sw->copies - copies >= SW_TURNS_MOST)
+        if (sw->copies - copies >= SW_TURNS_MAX)
             return now + 1;
         sw->has_newcomers = false;
         wake = SW_NEVER;
@@ -1293,9 +1293,9 @@ bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credi
             return false;
     if (!port || credit->priority >= SW_QUEUES)
         return false;
-    struct tm_credit told = {0};
+    struct tm_credit limits = {0};
     if (credit->least) {
-        told = (struct tm_credit){
+        limits = (struct tm_credit){
             .least = credit->least,
             .cell = credit->cell ? credit->cell : 1,
             .ask_after = credit->ask_after ? credit->ask_after : 1,
@@ -1304,14 +1304,14 @@ bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credi
             .waited = sw_cell(&sw->shared[SW_QUEUE_WAITED], cell),
             .waits = sw_cell(&sw->shared[SW_QUEUE_WAITS], cell),
         };
-        *told.limit = *told.spent + credit->credit;
+        *limits.limit = *limits.spent + credit->credit;
     }
-    return tm_hold(&port->tm, credit->priority, told);
+    return tm_hold(&port->tm, credit->priority, limits);
 }
 
 ns_t sw_service(struct sw *sw, ns_t now)
 {
-    if (SW_UNLIKELY(now - sw->began >= SW_CLOCK_MOST) && sw->n_times)
+    if (SW_UNLIKELY(now - sw->began >= SW_CLOCK_MAX) && sw->n_times)
         set_clock_back(sw, now);
     if (SW_UNLIKELY(sw->n_cables != 0))
         service_cables(sw, now);
@@ -1323,11 +1323,11 @@ ns_t sw_service(struct sw *sw, ns_t now)
     ns_t wake = service_ports(sw, now);
     /* What egress recirculated goes through ingress now, and may want to leave at once. */
     for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {
-        if (turns == SW_TURNS_MOST) {
+        if (turns == SW_TURNS_MAX) {
             wake = now + 1;
             break;
         }
-        turns += run_again(sw, now, SW_TURNS_MOST - turns);
+        turns += run_again(sw, now, SW_TURNS_MAX - turns);
     }
     if (SW_UNLIKELY(sw->n_cables != 0)) /* what left only now may be late too */
         wake = earlier(wake, service_cables(sw, now));
@@ -1360,8 +1360,8 @@ static void count_held(const struct sw *sw, struct port_count held[BOOKS])
 }
 
 /* `tries_again`: whether the link makes good what its cable does. */
-static void tell_cable(struct book_telling *told, const struct cable *cable, uint32_t number,
-                       enum cable_way way, bool tries_again)
+static void add_cable(struct book_report *report, const struct cable *cable, uint32_t number,
+                      enum cable_way way, bool tries_again)
 {
     struct port_count held[CLASSES] = {{0, 0}};
     enum book first = way == CABLE_IN ? BOOK_CABLE_IN_LOST : BOOK_CABLE_OUT_LOST;
@@ -1369,43 +1369,43 @@ static void tell_cable(struct book_telling *told, const struct cable *cable, uin
         first += BOOK_LLR_IN_LOST - BOOK_CABLE_IN_LOST;
     for (const struct cable_frame *frame = cable->head; frame; frame = frame->next)
         count_bytes(&held[frame_class(frame->bytes, frame->len)], frame->len + frame->absent);
-    book_tell(told, first, number, cable->lost, CLASSES);
-    book_tell(told, first + 1, number, cable->added, CLASSES);
-    book_tell(told, first + 2, number, held, CLASSES);
+    book_add(report, first, number, cable->lost, CLASSES);
+    book_add(report, first + 1, number, cable->added, CLASSES);
+    book_add(report, first + 2, number, held, CLASSES);
 }
 
 uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room)
 {
     const struct sw_books *books = &sw->books;
-    struct book_telling told = {lines, room, 0};
+    struct book_report report = {lines, room, 0};
     struct port_count held[BOOKS] = {{0, 0}}, changed[BOOKS] = {{0, 0}};
     count_held(sw, held);
     for (unsigned kind = 0; kind < BOOKS; kind++)
         changed[kind].bytes = (uint64_t)books->changed[kind];
-    book_tell(&told, BOOK_IN, 0, books->in, BOOKS);
-    book_tell(&told, BOOK_CHANGED, 0, changed, BOOKS);
+    book_add(&report, BOOK_IN, 0, books->in, BOOKS);
+    book_add(&report, BOOK_CHANGED, 0, changed, BOOKS);
     for (unsigned class = 0; class < CLASSES; class++)
-        book_tell(&told, BOOK_LEFT, class, books->left[class], BOOKS);
+        book_add(&report, BOOK_LEFT, class, books->left[class], BOOKS);
     for (unsigned why = 0; why < DROP_REASONS; why++)
-        book_tell(&told, BOOK_DROPPED, why, books->dropped[why], BOOKS);
-    book_tell(&told, BOOK_HELD, 0, held, BOOKS);
+        book_add(&report, BOOK_DROPPED, why, books->dropped[why], BOOKS);
+    book_add(&report, BOOK_HELD, 0, held, BOOKS);
     for (uint32_t number = 0; number < SW_PORTS; number++) {
         const struct sw_port *port = sw->ports[number];
         if (!port)
             continue;
-        book_tell(&told, BOOK_PORT_IN, number, port->in, CLASSES);
-        book_tell(&told, BOOK_PORT_OUT, number, port->out, CLASSES);
-        book_tell(&told, BOOK_PORT_LOST, number, &port->lost, 1);
-        book_tell(&told, BOOK_PORT_WAITING, number, &port->waiting, 1);
+        book_add(&report, BOOK_PORT_IN, number, port->in, CLASSES);
+        book_add(&report, BOOK_PORT_OUT, number, port->out, CLASSES);
+        book_add(&report, BOOK_PORT_LOST, number, &port->lost, 1);
+        book_add(&report, BOOK_PORT_WAITING, number, &port->waiting, 1);
         for (unsigned way = 0; way < CABLE_WAYS; way++)
             if (port->cables[way])
-                tell_cable(&told, port->cables[way], number, way, port->llr != NULL);
+                add_cable(&report, port->cables[way], number, way, port->llr != NULL);
         if (port->llr) {
-            book_tell(&told, BOOK_LLR_IN_LOST, number, port->llr->taken, CLASSES);
-            book_tell(&told, BOOK_LLR_IN_HELD, number, port->llr->held, CLASSES);
-            book_tell(&told, BOOK_LLR_OUT_LOST, number, port->llr->lost, CLASSES);
-            book_tell(&told, BOOK_LLR_OUT_ADDED, number, port->llr->added, CLASSES);
+            book_add(&report, BOOK_LLR_IN_LOST, number, port->llr->taken, CLASSES);
+            book_add(&report, BOOK_LLR_IN_HELD, number, port->llr->held, CLASSES);
+            book_add(&report, BOOK_LLR_OUT_LOST, number, port->llr->lost, CLASSES);
+            book_add(&report, BOOK_LLR_OUT_ADDED, number, port->llr->added, CLASSES);
         }
     }
-    return told.n;
+    return report.n;
 }

@@ -40,9 +40,9 @@ enum sw_drop { /* why a packet went no further; keep in step with sw_drop_names 
 };
 extern const char *const sw_drop_names[DROP_REASONS];
 
-#define SW_FRAME_MOST 9728    /* bytes of a frame: jumbo frames with room for tags */
-#define SW_TURNS_MOST 4096    /* resubmissions and recirculations served in one call */
-#define SW_LOOPING_MOST 65536 /* packets that may wait to go round again */
+#define SW_FRAME_MAX 9728    /* bytes of a frame: jumbo frames with room for tags */
+#define SW_TURNS_MAX 4096    /* resubmissions and recirculations served in one call */
+#define SW_LOOPING_MAX 65536 /* packets that may wait to go round again */
 
 struct port_left {
     struct port_count lost;    /* since the last time, of what the port had taken */
@@ -152,8 +152,8 @@ enum sw_role {
  * with it the times that the program keeps: in registers that it names, @times, and in those of a
  * gate and of timers. A time of before the clock's new 0 becomes 1, which is long ago; 0 stays 0,
  * no time. Of a program that names none the clock begins anew. */
-#define SW_TIMES_MOST 32
-#define SW_CLOCK_MOST (((ns_t)1 << 48) - ((ns_t)1 << 44))
+#define SW_TIMES_MAX 32
+#define SW_CLOCK_MAX (((ns_t)1 << 48) - ((ns_t)1 << 44))
 #define SW_CLOCK_BACK ((ns_t)1 << 47) /* differences of times in 32 bits stay what they are */
 
 struct sw {
@@ -174,7 +174,7 @@ struct sw {
     ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at; side by side, for most
                                   ports with a backlog are busy whenever anything happens */
     struct sw_cells shared[SW_ROLES];
-    struct sw_cells times[SW_TIMES_MOST]; /* more registers that hold times */
+    struct sw_cells times[SW_TIMES_MAX]; /* more registers that hold times */
     uint32_t n_times;
     ns_t began; /* when the program's clock was 0 */
     struct pre_table groups, sessions;

@@ -249,7 +249,7 @@ static uint64_t mask_key(const struct sw_table *t, const struct sw_tuple *tuple,
 
 struct sw_entry *table_find_tuple(const struct sw_table *t, const uint64_t *key)
 {
-    uint64_t masked[TABLE_KEY_WORDS_MOST], best = 0;
+    uint64_t masked[TABLE_KEY_WORDS_MAX], best = 0;
     struct sw_entry *found = NULL;
     for (uint32_t i = 0; i < t->n_tuples && t->tuples[i]->best > best; i++) {
         const struct sw_tuple *tuple = t->tuples[i];
@@ -384,7 +384,7 @@ static void scan_add(struct sw_table *t, uint32_t position, const uint64_t *mask
 /* Decide how to search, and have the array ready where it is a scan. */
 static void scan_choose(struct sw_table *t)
 {
-    bool want = !t->range_masks && t->used && t->used <= SCAN_MOST && t->n_tuples > 4 &&
+    bool want = !t->range_masks && t->used && t->used <= SCAN_MAX && t->n_tuples > 4 &&
                 t->n_tuples * 8 > t->used;
     if (want == t->use_scan)
         return;
@@ -392,7 +392,7 @@ static void scan_choose(struct sw_table *t)
     if (!want)
         return;
     if (!t->scan) {
-        t->scan = malloc((SCAN_MOST + 1) * row_words(t) * sizeof *t->scan);
+        t->scan = malloc((SCAN_MAX + 1) * row_words(t) * sizeof *t->scan);
         if (!t->scan)
             return; /* the tuples still answer */
     }
@@ -419,7 +419,7 @@ uint32_t table_sequence(const struct sw_table *t, uint32_t position)
 static uint32_t insert_tuple(struct sw_table *t, const struct sw_match_spec *spec)
 {
     const struct sw_table_desc *desc = t->desc;
-    uint64_t mask[TABLE_KEY_WORDS_MOST], masked[TABLE_KEY_WORDS_MOST];
+    uint64_t mask[TABLE_KEY_WORDS_MAX], masked[TABLE_KEY_WORDS_MAX];
     spec_mask(t, spec, mask);
     struct sw_tuple *tuple = tuple_with(t, mask);
     if (!tuple && !(tuple = tuple_new(t, mask)))
@@ -462,7 +462,7 @@ static uint32_t insert_tuple(struct sw_table *t, const struct sw_match_spec *spe
         tuple->best = order;
         sort_tuple(t, tuple);
     }
-    if (t->use_scan && t->used <= SCAN_MOST)
+    if (t->use_scan && t->used <= SCAN_MAX)
         scan_add(t, position, mask, t->used - 1);
     scan_choose(t);
     return position;
@@ -489,7 +489,7 @@ static void remove_tuple(struct sw_table *t, uint32_t position)
 {
     struct sw_entry_info *info = &t->info[position];
     struct sw_tuple *tuple = info->tuple;
-    uint64_t masked[TABLE_KEY_WORDS_MOST], order = *entry_order(t, position);
+    uint64_t masked[TABLE_KEY_WORDS_MAX], order = *entry_order(t, position);
     uint64_t hash = mask_key(t, tuple, table_at(t, position)->key, masked);
     uint32_t head = tuple_chain(t, tuple, masked, hash);
     if (t->use_scan)
@@ -518,7 +518,7 @@ static int compare_sequences(const void *a, const void *b)
 }
 
 /* Every tuple's best as it is, and the best tuple first. */
-static void best_anew(struct sw_table *t)
+static void recompute_best(struct sw_table *t)
 {
     for (uint32_t i = 0; i < t->n_tuples; i++)
         t->tuples[i]->best = 0;
@@ -551,12 +551,12 @@ void table_renumber(struct sw_table *t)
         uint64_t *row = t->scan + i * row_words(t);
         row[0] = *entry_order(t, (uint32_t)row[1]);
     }
-    best_anew(t);
+    recompute_best(t);
 }
 
 static uint32_t find_tuple_entry(const struct sw_table *t, const struct sw_match_spec *spec)
 {
-    uint64_t mask[TABLE_KEY_WORDS_MOST], masked[TABLE_KEY_WORDS_MOST];
+    uint64_t mask[TABLE_KEY_WORDS_MAX], masked[TABLE_KEY_WORDS_MAX];
     spec_mask(t, spec, mask);
     const struct sw_tuple *tuple = tuple_with(t, mask);
     if (!tuple)

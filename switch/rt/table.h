@@ -15,7 +15,7 @@
  *   ternary   tuple-space search: one hash index per distinct mask, tuples sorted by the best
  *             entry they hold, so that a search stops once nothing better can follow. Where there
  *             are nearly as many masks as entries, a plain scan of a sorted array is faster, and
- *             is used for up to SCAN_MOST entries.
+ *             is used for up to SCAN_MAX entries.
  *   range     as ternary, range fields masked out, and compared once the rest matches
  *
  * `order` makes priorities comparable at one stroke: larger is better, and of two entries with the
@@ -53,7 +53,7 @@ struct sw_tuple {
     struct sw_index index; /* masked key to the head of a chain, best first */
 };
 
-#define SCAN_MOST 2048
+#define SCAN_MAX 2048
 #define RENUMBER_AFTER 65536 /* insertions, and eight more for each entry: so it costs next to nothing */
 
 struct sw_table {
@@ -166,7 +166,7 @@ struct sw_match_spec { /* what an entry matches, packed by the caller */
 };
 
 #define TABLE_NONE UINT32_MAX
-#define TABLE_KEY_WORDS_MOST 64 /* 4,096 bits: wider keys are refused with the program */
+#define TABLE_KEY_WORDS_MAX 64 /* 4,096 bits: wider keys are refused with the program */
 
 /* The entry with exactly this match part, or TABLE_NONE. */
 uint32_t table_find(const struct sw_table *t, const struct sw_match_spec *spec);

@@ -7,14 +7,14 @@
 #include "waiting.h"
 
 #define KEPT offsetof(struct pkt, frame)
-#define PACKED_MOST 8192u  /* of a program's */
-#define PAYLOAD_MOST 512u /* more is not copied twice to save what headers take */
+#define PACKED_MAX 8192u  /* of a program's */
+#define PAYLOAD_MAX 512u /* more is not copied twice to save what headers take */
 
 struct pkt *pkt_pack(struct pkt_pool *pool, const struct sw_program *program, struct pkt *p)
 {
-    _Alignas(16) uint8_t room[PACKED_MOST];
+    _Alignas(16) uint8_t room[PACKED_MAX];
     uint8_t class;
-    if (program->packed_most > sizeof room || p->len > PAYLOAD_MOST)
+    if (program->packed_most > sizeof room || p->len > PAYLOAD_MAX)
         return p;
     uint32_t bytes = program->pack(p->phv, room);
     uint8_t *packed = blocks_take(&pool->packed, KEPT + bytes + p->len, &class);

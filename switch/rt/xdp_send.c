@@ -21,7 +21,7 @@
 #endif
 #define TX_BUDGET_OPTION 9 /* XDP_MAX_TX_SKB_BUDGET, since Linux 6.17: frames sent per call */
 #define FILL_ENTRIES 2     /* a receive queue's worth is demanded, though nothing is received */
-#define KICKS_MOST 64      /* calls for one batch; older kernels send 16 or 32 frames a call */
+#define KICKS_MAX 64      /* calls for one batch; older kernels send 16 or 32 frames a call */
 
 struct ring { /* shared with the kernel; indices run freely and wrap */
     uint32_t *produced, *consumed;
@@ -157,7 +157,7 @@ struct port_count xdp_waiting(const struct xdp_tx *tx)
 void xdp_kick(struct xdp_tx *tx, struct port_count *lost)
 {
     set(tx->tx.produced, tx->put);
-    for (unsigned calls = 0; xdp_in_line(tx) && calls < KICKS_MOST; calls++) {
+    for (unsigned calls = 0; xdp_in_line(tx) && calls < KICKS_MAX; calls++) {
         uint32_t before = get(tx->tx.consumed);
         if (sendto(tx->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;

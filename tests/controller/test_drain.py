@@ -17,7 +17,7 @@ from controller.routes import Route, routes_of
 from topologies import Fabric, Link, Node, fat_tree, leaf_spine, planes
 
 Routes = dict[Node, tuple[Route, ...]]
-MOST_HOPS = 24
+MAX_HOPS = 24
 
 
 def drawn_fabric(rng: random.Random) -> Fabric:
@@ -65,7 +65,7 @@ def walks(fabric: Fabric, routes: Routes, src: Node, dst: Node) -> Iterator[tupl
         if at == dst:
             yield gone
             return
-        assert len(gone) < MOST_HOPS, f"from {src} to {dst} packets go round"
+        assert len(gone) < MAX_HOPS, f"from {src} to {dst} packets go round"
         (found,) = (route for route in routes[at] if route.leaf == dst.number)
         assert found.next_hops
         for hop in found.next_hops:

@@ -35,7 +35,7 @@ from compiler.source import Line, Text
 from doors.editor.kinds import kind_of, reads
 from doors.editor.layout import laid_out
 from doors.editor.program import Program, Settings, deep, real
-from doors.editor.reading import MOST_ERRORS, Reading, SupersededError
+from doors.editor.reading import MAX_ERRORS, Reading, SupersededError
 from tests.doors.renames import programs
 
 _BITS = (
@@ -67,7 +67,7 @@ class Edited:
 def anew(edited: Edited, laid: Callable[[Text], Text] = laid_out) -> Program:
     """What the compiler's passes make of a program, from its beginning; its text may be as it is
     written, which an editor's is not."""
-    diagnostics, names, core = Diagnostics(most_errors=MOST_ERRORS), Names(), None
+    diagnostics, names, core = Diagnostics(most_errors=MAX_ERRORS), Names(), None
     contents: dict[str, str] = {}
 
     def read(path: Path) -> str:
@@ -85,7 +85,7 @@ def anew(edited: Edited, laid: Callable[[Text], Text] = laid_out) -> Program:
             tokens, syntax = tokenize("", diagnostics), s.Program(())
         is_whole, heard = not diagnostics.error_count, diagnostics
         if not is_whole:
-            heard = Diagnostics(most_errors=MOST_ERRORS)
+            heard = Diagnostics(most_errors=MAX_ERRORS)
             heard.text = diagnostics.text
         try:
             core = check(syntax, heard, names)

@@ -365,7 +365,7 @@ RAMPS = (
     "ecn={enabled: true, kmin: 20KB, kmax: 180KB, pmax: 0.2}",
     "traffic={kind: incast, senders: 2, bytes: 200KB, messages: 64}",
 )
-DEPTHS_TOGETHER, LEAST_PACKETS = 10_000, 2000
+DEPTHS_TOGETHER, MIN_PACKETS = 10_000, 2000
 
 
 def _ramps(run: Runner) -> Figures:
@@ -377,7 +377,7 @@ def _ramps(run: Runner) -> Figures:
         depth = report.hops[0].queue_bytes or 0
         due = test_mark.curve(depth, curve.kmin, curve.kmax, curve.pmax)
         off[depth // DEPTHS_TOGETHER].append((ecn_of(report.packet) == ECN_CONGESTED) - due)
-    full = [some for some in off.values() if len(some) > LEAST_PACKETS]
+    full = [some for some in off.values() if len(some) > MIN_PACKETS]
     worst = max(abs(sum(some) / len(some)) for some in full)
     yield (
         f"a queue of up to {max(off) * DEPTHS_TOGETHER:,} bytes, {sum(map(len, full)):,} packets",

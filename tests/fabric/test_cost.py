@@ -28,7 +28,7 @@ from topologies import leaf_spine
 pytestmark = pytest.mark.clock
 
 FABRIC = leaf_spine(4, 4, 8)
-MOST = 6.0  # times what forwarding alone takes
+MAX = 6.0  # times what forwarding alone takes
 
 EVERYTHING = Settings(
     lb=LoadBalancing(policy=Policy.CONGA),
@@ -103,7 +103,7 @@ def least(costs: Iterable[float], enough: float = 0) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_a_packet_costs_no_more_than_it_may(name: str, tmp_path: Path) -> None:
     # Short ones, so that some fall between what else the machine does.
-    most = MOST * least(forwarding(tmp_path) for _ in range(20))
+    most = MAX * least(forwarding(tmp_path) for _ in range(20))
     tries = (cost(*CASES[name], size=1088, packets=1 << 15) for _ in range(60))
     assert least(tries, enough=most) <= most
 

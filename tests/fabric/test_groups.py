@@ -16,7 +16,7 @@ import pytest
 from controller import Settings, routes_of, switch_plan
 from controller.entities import TableEntry
 from controller.settings import SettingsError
-from controller.tables import MOST_SLOTS, slots_of
+from controller.tables import MAX_SLOTS, slots_of
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from params.pfc import Pfc
@@ -194,7 +194,7 @@ def test_shares_come_as_near_to_rates_as_slots_allow(seed: int) -> None:
     draw = random.Random(seed)
     rates = [draw.randrange(1, 800) for _ in range(draw.randrange(2, 65))]
     slots = slots_of(rates)
-    assert len(slots) <= MOST_SLOTS
+    assert len(slots) <= MAX_SLOTS
     assert slots[: len(rates)] == tuple(range(len(rates)))
     shares = Counter(slots)
     heavier = sorted(range(len(rates)), key=lambda way: rates[way])

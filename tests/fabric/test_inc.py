@@ -18,7 +18,7 @@ from compiler import CompileOptions, compile_program
 from controller import Settings
 from controller.inc import Tree, tree_of
 from params.buffer import Buffer
-from params.inc import MOST_CHILDREN, Group
+from params.inc import MAX_CHILDREN, Group
 from switch.program import Program
 from tests.fabric.network import FABRIC, Switch
 from tests.fabric.testbed import Testbed, ipv4_frame, ipv6_frame
@@ -271,4 +271,4 @@ def check(fabric: Fabric, group: Group, tree: Tree, dead: set[str]) -> None:
             assert any(link.name not in dead for link in fabric.links_between(here, up))
             below, here, steps = here, up, steps + 1
         assert here == root and at in tree.children[root][below]
-    assert all(len(children) <= MOST_CHILDREN for children in tree.children.values())
+    assert all(len(children) <= MAX_CHILDREN for children in tree.children.values())

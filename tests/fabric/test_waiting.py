@@ -14,7 +14,7 @@ from topologies import leaf_spine
 FABRIC = leaf_spine(2, 2, 2)
 FRAMES = 3000
 PAGE = 4096
-LEAST = 3  # times less memory than as it is
+MIN = 3  # times less memory than as it is
 
 
 def resident() -> int:
@@ -58,4 +58,4 @@ def test_a_packet_in_a_long_queue_takes_little_and_leaves_as_it_would() -> None:
     packed, took = by_itself(whole=WHOLE)
     assert len(packed) == FRAMES
     assert packed == as_they_are
-    assert LEAST * took < most, f"{took / FRAMES:.0f} bytes a packet, {most / FRAMES:.0f} as it is"
+    assert MIN * took < most, f"{took / FRAMES:.0f} bytes a packet, {most / FRAMES:.0f} as it is"

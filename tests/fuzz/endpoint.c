@@ -5,14 +5,14 @@
 #include "script.h"
 #include "uet_wire.h"
 
-enum { PLANS_MOST = 16, TURNS_MOST = 20000, PORTS_MOST = 8 };
+enum { PLANS_MAX = 16, TURNS_MAX = 20000, PORTS_MAX = 8 };
 
-static char *plans[PLANS_MOST];
+static char *plans[PLANS_MAX];
 static unsigned count;
 
 /* What an adapter sends by: its ports, each of which has its own time. */
 struct link {
-    ns_t last_at[PORTS_MOST];
+    ns_t last_at[PORTS_MAX];
 };
 
 static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
@@ -22,14 +22,14 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     volatile uint8_t all = priority ^ port;
     for (uint32_t i = 0; i < stored; i++)
         all = (uint8_t)(all ^ frame[i]);
-    if (port >= PORTS_MOST || stored > wire || at < link->last_at[port])
+    if (port >= PORTS_MAX || stored > wire || at < link->last_at[port])
         abort(); /* back in time: against its contract */
     link->last_at[port] = at;
     return true;
 }
 
 /* Another adapter, as lines of script.h. */
-void fuzz_add(const char *lines) { plans[count++ % PLANS_MOST] = strdup(lines); }
+void fuzz_add(const char *lines) { plans[count++ % PLANS_MAX] = strdup(lines); }
 
 static struct plan *made(const char *lines, struct link *link)
 {
@@ -49,7 +49,7 @@ static struct plan *made(const char *lines, struct link *link)
 static void put_right(uint8_t *frame, size_t length)
 {
     enum { ICRC = 4 };
-    if (length < WIRE_HEADERS_MOST - WIRE_IPV6 + WIRE_IPV4)
+    if (length < WIRE_HEADERS_MAX - WIRE_IPV6 + WIRE_IPV4)
         return;
     const uint8_t *ip = frame + WIRE_ETHERNET, *udp = ip + ip_bytes(ip), *bth = udp + WIRE_UDP;
     size_t before = (size_t)(bth - frame);
@@ -63,7 +63,7 @@ static void put_right(uint8_t *frame, size_t length)
 
 static ns_t settle(struct plan *plan, ns_t now, ns_t until)
 {
-    for (unsigned turns = 0; turns < TURNS_MOST; turns++) {
+    for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
         ns_t wake = plan_service(plan, now);
         if (wake <= now)
             abort(); /* it would turn for ever */

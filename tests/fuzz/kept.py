@@ -36,7 +36,7 @@ VALUES: tuple[Any, ...] = (
 )
 NUMBERS = (0, 1, -1, 2, 3, 7, 1000, 2**31, 2**63, 10**18, 10**30)
 Place = list[Any]
-MOST_S = 20  # of processor time for one
+MAX_S = 20  # of processor time for one
 
 
 def places(content: Any, place: Place | None = None) -> list[Place]:
@@ -179,7 +179,7 @@ def fuzz(seconds: float, seed: int, most: int = 10**9) -> Counter[str]:
                 print(f"seed {seed}: {kept}", file=sys.stderr)
                 raise
             took_s = time.process_time() - began
-            assert took_s < MOST_S, f"seed {seed} took {took_s:.0f} s"
+            assert took_s < MAX_S, f"seed {seed} took {took_s:.0f} s"
             seed += 1
     return ends
 

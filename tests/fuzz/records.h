@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_HEAD = 4, RECORD_MOST = 9728, WHERE = 0x1F, RIGHT_SUM = 0x80, CUT = 0x40, LATE = 0x20 };
+enum { RECORD_HEAD = 4, RECORD_MAX = 9728, WHERE = 0x1F, RIGHT_SUM = 0x80, CUT = 0x40, LATE = 0x20 };
 
 struct record {
     uint8_t where;
@@ -28,7 +28,7 @@ static inline int record_next(const uint8_t **data, size_t *size, struct record 
         return 0;
     const uint8_t *head = *data;
     size_t length = (size_t)head[2] | (size_t)head[3] << 8, left = *size - RECORD_HEAD;
-    length %= RECORD_MOST + 1;
+    length %= RECORD_MAX + 1;
     if (length > left)
         length = left;
     record->where = head[0];

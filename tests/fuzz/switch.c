@@ -5,9 +5,9 @@
 #include "records.h"
 #include "sw.h"
 
-enum { SWITCHES_MOST = 8, IPV4_AT = 14, IPV4_BYTES = 20 };
+enum { SWITCHES_MAX = 8, IPV4_AT = 14, IPV4_BYTES = 20 };
 
-static struct sw *switches[SWITCHES_MOST];
+static struct sw *switches[SWITCHES_MAX];
 static unsigned count;
 static ns_t now = 1000;
 static const ns_t rest = 10 * 1000 * 1000; /* after an input, for what it left behind */
@@ -38,7 +38,7 @@ void fuzz_add(struct sw *sw, uint32_t ports)
 {
     for (uint32_t port = 1; port <= ports; port++)
         sw_attach(sw, port, &nowhere, NULL);
-    switches[count++ % SWITCHES_MOST] = sw;
+    switches[count++ % SWITCHES_MAX] = sw;
 }
 
 static void put_right(uint8_t *ip)

@@ -33,7 +33,7 @@ from tests.lab.fabrics_by_lot import Fabric, sound
 from tests.lab.faults_by_lot import ALSO, KINDS, Answer
 
 _TABLE = Path(__file__).parents[2] / "docs" / "production.md"
-_LEAST_FOUND, _MOST_FALSE = 0.98, 0.02
+_MIN_FOUND, _MAX_FALSE = 0.98, 0.02
 
 
 @dataclass
@@ -62,9 +62,9 @@ class Tally:
     def is_well(self) -> bool:
         """Whether all of it is as it should be."""
         return (
-            self.found >= _LEAST_FOUND * self.drawn
-            and self.false <= _MOST_FALSE * 2 * self.drawn
-            and self.shown >= _LEAST_FOUND * self.to_show
+            self.found >= _MIN_FOUND * self.drawn
+            and self.false <= _MAX_FALSE * 2 * self.drawn
+            and self.shown >= _MIN_FOUND * self.to_show
             and self.mended == self.to_mend
         )
 

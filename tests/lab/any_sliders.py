@@ -25,7 +25,7 @@ from tests.lab.test_live import page
 from tests.lab.test_tune import DONE
 from traffic.measures import percentile
 
-_MOST_HOSTS = 64
+_MAX_HOSTS = 64
 _LARGE = "topology={kind: leaf-spine, leaves: 8, spines: 4, hosts_per_leaf: 8}"
 _ANY_SIZE = {
     "alltoall": ("traffic.bytes=16KB",),
@@ -44,7 +44,7 @@ def cases() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Scenarios, and what is set in them."""
     for name in shipped.names():
         hosts = len(catalogue.load(name).fabric().hosts)
-        if "sim" in shipped.engines(name) and hosts <= _MOST_HOSTS:
+        if "sim" in shipped.engines(name) and hosts <= _MAX_HOSTS:
             yield name, ()
     for name, sets in _ANY_SIZE.items():
         yield name, (_LARGE, *sets)

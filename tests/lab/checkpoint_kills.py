@@ -40,7 +40,7 @@ _BEGUN = "begun"
 _WENT_ON = "went on"
 _LONGEST_S = 300
 _SELDOM_S = 1.0  # who is not killed any more need not keep so many
-_MOST_KILLS = 6  # of one run
+_MAX_KILLS = 6  # of one run
 _BESIDE = ("fabric.json", "fabric.p4info.txtpb")
 
 
@@ -161,7 +161,7 @@ def check(seed: int, tally: Tally) -> str:
         took_s = time.monotonic() - began
         codes = {process.returncode}
         hits: list[str] = []
-        while len(hits) < _MOST_KILLS and (hit := _killed(case, out, lot.random() * took_s)):
+        while len(hits) < _MAX_KILLS and (hit := _killed(case, out, lot.random() * took_s)):
             hits.append(f"{hit[0]}, {hit[1]}")
         if not (out / "result.json").exists() or [*out.glob(f"{checkpoint.FILE}*")]:
             process = replace(case, interval_s=_SELDOM_S).started(out, kept=True)

@@ -116,7 +116,7 @@ _STARTED: set[int] = set()  # whose ends are asked for by who started them
 _OVER = "Z", "X", ""  # states of processes
 _WORD_S = 20.0  # generous: other runs share the machine
 _END_S = 60.0  # beyond what it lasts anyway
-_MOST_S = 600.0
+_MAX_S = 600.0
 _SOON_S = 30.0  # in which one that was killed is told of
 
 _LAST_S = 2.0  # before its end, in which who dies may be missed by nobody: all was measured
@@ -475,7 +475,7 @@ def waited(is_so: Callable[[], bool], most_s: float) -> float:
     The machine is others' too: who wants a processor and has none is not who waits for ever.
     """
     idle_s, last = 0.0, time.monotonic()
-    until = last + _MOST_S
+    until = last + _MAX_S
     while not is_so() and idle_s < most_s and last < until:
         time.sleep(0.05)
         now = time.monotonic()

@@ -22,7 +22,7 @@ from lab.configs.lookup import FILE, read_rows
 from lab.configs.rules import check
 from lab.errors import LabError
 
-_METRES, _LEAST_MBPS = (5, 40, 300), 10_000
+_METRES, _MIN_MBPS = (5, 40, 300), 10_000
 _CELL = Options(ASICS["tomahawk4-like"].cell)
 
 
@@ -38,7 +38,7 @@ def table(compared: list[Compared]) -> list[str]:
         by.setdefault((one.row.speed_mbps, one.row.metres), []).append(one)
     lines = []
     for (speed, metres), rows in sorted(by.items()):
-        if metres not in _METRES or speed < _LEAST_MBPS:
+        if metres not in _METRES or speed < _MIN_MBPS:
             continue
         xoffs = [one.row.xoff for one in rows]
         one = rows[0]

@@ -27,7 +27,7 @@ from tests.lab.simulated import simulate_sparely
 from topologies import Node
 
 GBPS = (25, 50, 100, 200, 400, 800)
-MOST_QUANTA, QUANTUM_BITS = 0xFFFF, 512
+MAX_QUANTA, QUANTUM_BITS = 0xFFFF, 512
 SHARED = 600_000  # bytes of every switch's memory besides headroom
 
 Case = tuple[int, int, str]
@@ -46,7 +46,7 @@ SAMPLE = random.Random(13).sample(CASES, 10)
 
 def quanta_ns(gbps: float) -> float:
     """How long the longest pause lasts at a link's speed."""
-    return MOST_QUANTA * QUANTUM_BITS / gbps
+    return MAX_QUANTA * QUANTUM_BITS / gbps
 
 
 def changes_of(case: Case) -> tuple[str, ...]:

@@ -26,8 +26,8 @@ TINY = (
 )
 WARM = 20  # runs, or
 WARM_SHARE = 0.05  # of them, until a process has all that it goes on using
-MOST_GROWTH_BYTES = 8 << 20
-MOST_GROWTH_OBJECTS = 100_000
+MAX_GROWTH_BYTES = 8 << 20
+MAX_GROWTH_OBJECTS = 100_000
 
 
 def many(runs: int) -> tuple[Belongings, Belongings]:
@@ -47,8 +47,8 @@ def many(runs: int) -> tuple[Belongings, Belongings]:
 
 def check(before: Belongings, after: Belongings) -> None:
     assert (after.descriptors, after.children) == (before.descriptors, before.children)
-    assert after.memory_bytes - before.memory_bytes < MOST_GROWTH_BYTES
-    assert after.objects - before.objects < MOST_GROWTH_OBJECTS
+    assert after.memory_bytes - before.memory_bytes < MAX_GROWTH_BYTES
+    assert after.objects - before.objects < MAX_GROWTH_OBJECTS
 
 
 @pytest.mark.slow

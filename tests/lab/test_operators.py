@@ -236,7 +236,7 @@ def test_who_leaves_is_not_missed_and_nothing_is_no_failure(storm: tuple[Recorde
     stream = once("", "COUNTERS")
     stream.subscribe.mode = pb.SubscriptionList.STREAM
     stream.subscribe.subscription[0].mode = pb.SAMPLE
-    for _ in range(2 * gnmi._MOST_CLIENTS):  # each would hold a place if it were missed
+    for _ in range(2 * gnmi._MAX_CLIENTS):  # each would hold a place if it were missed
         leaving = asked(address, stream)
         next(leaving)
         leaving.close()

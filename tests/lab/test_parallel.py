@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab.engines.sim import simulation
-from lab.engines.sim.parts import parts
+from lab.engines.sim.partition import partition
 from lab.errors import LabError
 from lab.scenario import shipped
 from tests.lab.any_settings import written
@@ -84,7 +84,7 @@ def test_results_do_not_depend_on_the_number_of_threads(name: str, tmp_path: Pat
 def test_nor_on_what_is_simulated_at_a_stretch(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "parts", by_lot(random.Random(seed)))
+    monkeypatch.setattr(simulation, "partition", by_lot(random.Random(seed)))
     same(tmp_path, written(3000 + seed, tmp_path))
 
 
@@ -99,13 +99,13 @@ def test_every_scenario_is_the_same_by_any_number_of_threads(name: str, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_any_settings_are(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "parts", by_lot(random.Random(seed)))
+    monkeypatch.setattr(simulation, "partition", by_lot(random.Random(seed)))
     same(tmp_path, written(4000 + seed, tmp_path))
 
 
 @pytest.mark.parametrize("fabric", [leaf_spine(4, 2, 3), leaf_spine(3, 1, 1), fat_tree(4)])
 def test_a_part_is_a_switch_and_hosts_are_with_their_leaf(fabric: Fabric) -> None:
-    found = parts(fabric, 1)
+    found = partition(fabric, 1)
     assert sorted(found[switch] for switch in fabric.switches) == [*range(len(fabric.switches))]
     assert all(found[host] == found[fabric.leaf_of(host)] for host in fabric.hosts)
     assert found.keys() == {*fabric.switches, *fabric.hosts}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.engines.sim.parts import parts, shared
+from lab.engines.sim.partition import by_rank, partition
 from lab.engines.sim.ranks import MPICH, OPEN_MPI, launched
 from lab.errors import LabError
 from lab.machine.paths import ROOT
@@ -127,8 +127,8 @@ def test_tasks_that_cannot_find_each_other_are_refused(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("fabric", [leaf_spine(4, 2, 3), leaf_spine(3, 1, 1), fat_tree(8)])
 def test_each_rank_has_its_share_of_all_switches(fabric: Fabric, ranks: int) -> None:
-    before = parts(fabric, 1)
-    found, bounds = shared(fabric, before, ranks)
+    before = partition(fabric, 1)
+    found, bounds = by_rank(fabric, before, ranks)
     assert sorted(set(found.values())) == sorted(set(before.values()))
     assert bounds[0] == 0 and bounds[-1] == len(fabric.switches) and len(bounds) == ranks + 1
     assert all(begin <= end for begin, end in pairwise(bounds))
@@ -141,5 +141,5 @@ def test_each_rank_has_its_share_of_all_switches(fabric: Fabric, ranks: int) -> 
 
 def test_what_is_one_part_is_one_ranks() -> None:
     fabric = leaf_spine(2, 2, 2)
-    found, bounds = shared(fabric, parts(fabric, 0), 3)
+    found, bounds = by_rank(fabric, partition(fabric, 0), 3)
     assert set(found.values()) == {0} and bounds == [0, 1, 1, 1]

@@ -12,7 +12,7 @@ import pytest
 
 from lab.errors import RunError, ScenarioError
 from lab.machine.speed import processor_slowness
-from lab.results.part import Percentiles
+from lab.results.percentiles import Percentiles
 from lab.results.result import Result
 from lab.scenario import shipped
 from tests.lab.simulated import Run, simulate_sparely

@@ -55,7 +55,7 @@ def test_of_too_many_those_are_kept_that_lasted_longest(
     storm: KeptRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = sorted((lasts for _, _, lasts, _ in _bars(traces.traces(storm))), reverse=True)
-    monkeypatch.setattr(traces, "_MOST", 20)
+    monkeypatch.setattr(traces, "_MAX", 20)
     drawn = traces.traces(storm)
     assert sorted((lasts for _, _, lasts, _ in _bars(drawn)), reverse=True) == every[:20]
     assert json.loads(drawn)["bars"] == len(every)

@@ -252,7 +252,7 @@ def test_of_a_long_day_at_a_prompt_some_rounds_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that `exit` does not read for minutes: what is kept is true, the last of it whole."""
-    monkeypatch.setattr("lab.results.watch._MOST_SKIMMED", 30)
+    monkeypatch.setattr("lab.results.watch._MAX_SKIMMED", 30)
     fabric, path = leaf_spine(2, 1, 1), tmp_path / "switches.jsonl"
     nothing = {"now_ns": 0, "lost": {}, "missed": {}, "late": {}}
     lines = [

@@ -16,7 +16,7 @@ from switch import build, codegen
 from switch.c_files import apart, joined
 from switch.read import read_program
 
-MOST_LINES = 5000
+MAX_LINES = 5000
 NAMES = st.from_regex(r"[a-z]{1,8}\.[ch]", fullmatch=True)
 TEXTS = st.lists(st.sampled_from(["int a;", "/* ---- */", "#if 0", "/* a ---- */", ""]))
 
@@ -38,7 +38,7 @@ def test_actions_lie_in_the_file_that_their_p4_is_called(tmp_path: Path) -> None
     assert {"actions-path.c", "actions-pause.c", "actions-buffer.c"} <= of_p4
     for name in of_p4:  # an action may end with what another file says
         assert name.removeprefix("actions-").removesuffix(".c") in traced[name]
-    assert max(len(text.splitlines()) for text in parts.values()) < MOST_LINES
+    assert max(len(text.splitlines()) for text in parts.values()) < MAX_LINES
 
 
 def test_a_long_program_is_kept_in_its_files(

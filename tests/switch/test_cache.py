@@ -211,7 +211,7 @@ def trim() -> None:
 def test_beyond_some_size_what_is_used_least_goes(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_MOST_BYTES", 5 << 15)  # two and a half of these
+    monkeypatch.setattr(cache, "_MAX_BYTES", 5 << 15)  # two and a half of these
     things = [used(name, hours) for name, hours in (("old", 9), ("older", 10), ("young", 3))]
     trim()
     assert [thing.exists() for thing in things] == [True, False, True]
@@ -222,7 +222,7 @@ def test_beyond_some_size_what_is_used_least_goes(
 
 
 def test_what_was_lately_used_stays_however_much_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MOST_BYTES", 0)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 0)
     things = [used("one", 1.5), used("other", 0)]
     trim()
     assert all(thing.exists() for thing in things)
@@ -289,7 +289,7 @@ def test_only_what_the_cache_made_is_removed(
     base: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Also where it is in a folder that holds other things, or was put in its place."""
-    monkeypatch.setattr(cache, "_MOST_BYTES", 0)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 0)
     things = belongings(cache_dir())
     (tmp_path / "film").write_text("dear")
     link = cache_dir() / f"{named('of')}.lock"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCE = Path(__file__).parent / "p4" / "loops.p4"
-MOST = 65536
+MAX = 65536
 # Ingress and egress, each a loop that runs within an action, and one of a table.
 ACTION = (0, 1)
 TABLE = (2, 3)
@@ -47,7 +47,7 @@ def test_loops_that_end(switch: Dataplane, where: int) -> None:
     for turns in (0, 1, 7, 1000):
         assert taken(switch, where, turns) == turns
     # A turn of the outer loop is one, and so is that of the inner one.
-    most = MOST if where in TABLE else MOST // 2
+    most = MAX if where in TABLE else MAX // 2
     assert taken(switch, where, most) == most
     assert taken(switch, where, most + 1) is None
     assert switch.stats().drops == {"endless_loop": 1}
@@ -57,7 +57,7 @@ def test_loops_that_end(switch: Dataplane, where: int) -> None:
 def test_a_loop_without_an_end_costs_its_packet_alone(switch: Dataplane, where: int) -> None:
     """It takes about as long as the longest loop that ends, which is measured beside it."""
     start = time.process_time()
-    assert taken(switch, where, MOST // 2) == MOST // 2
+    assert taken(switch, where, MAX // 2) == MAX // 2
     allowed = time.process_time() - start
     start = time.process_time()
     for _ in range(3):

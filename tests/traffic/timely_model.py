@@ -66,7 +66,7 @@ class OncePerRound:
     last_rtt: float = 0.0
     last_update: int = 0
     inc_stage: int = 0
-    T_LOW, T_HIGH, MIN_RTT, BETA, LEAST = 50_000, 500_000, 20_000, 0.8, 1e9
+    T_LOW, T_HIGH, MIN_RTT, BETA, MIN = 50_000, 500_000, 20_000, 0.8, 1e9
 
     def __post_init__(self) -> None:
         self.rate = self.line
@@ -89,4 +89,4 @@ class OncePerRound:
             over = gradient if rtt <= self.T_HIGH else 1 - self.T_HIGH / rtt
             self.rate *= max(0.0, 1 - self.BETA * over)
             self.inc_stage = 0
-        self.rate = min(self.line, max(self.LEAST, self.rate))
+        self.rate = min(self.line, max(self.MIN, self.rate))

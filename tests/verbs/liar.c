@@ -4,7 +4,7 @@
 
 #include "nccl_abi.h"
 
-enum { LEAST = 64, AT = 37 };
+enum { MIN = 64, AT = 37 };
 
 ncclNet_v8_t ncclNetPlugin_v8;
 static const ncclNet_v8_t *true_net;
@@ -15,7 +15,7 @@ static ncclResult_t irecv(void *comm, int n, void **data, int *sizes, int *tags,
                           void **request)
 {
     ncclResult_t result = true_net->irecv(comm, n, data, sizes, tags, mrs, request);
-    if (*request && sizes[0] >= LEAST) {
+    if (*request && sizes[0] >= MIN) {
         received_by = *request;
         received = data[0];
     }

@@ -6,7 +6,7 @@
 
 #include "meeting.h"
 
-enum { PAIRS = 10000, POSTS = 3, ROOM = 4, WRITES = 9, MOST_MS = 20000 };
+enum { PAIRS = 10000, POSTS = 3, ROOM = 4, WRITES = 9, MAX_MS = 20000 };
 
 static void is(const char *what, bool so) { printf("%s %d\n", what, so); }
 
@@ -58,12 +58,12 @@ static void never_polls(struct ibv_context *context, struct ibv_pd *pd)
         wr.wr.rdma.rkey = mrs[1]->rkey;
         need(!context->ops.post_send(qps[0], &wr, &bad), "post_send");
     }
-    for (int i = 0; i < MOST_MS && to[WRITES - 1] != WRITES; i++)
+    for (int i = 0; i < MAX_MS && to[WRITES - 1] != WRITES; i++)
         usleep(1000);
     is("done-without-polling", to[WRITES - 1] == WRITES);
     struct ibv_wc wc[WRITES];
     int told = 0, n;
-    for (int i = 0; i < MOST_MS && (n = context->ops.poll_cq(cq, WRITES, wc)) >= 0; i++)
+    for (int i = 0; i < MAX_MS && (n = context->ops.poll_cq(cq, WRITES, wc)) >= 0; i++)
         told += n;
     printf("told-of %d\nof-the-rest %d\n", told, n);
     is("destroyed", !ibv_destroy_qp(qps[0]) && !ibv_destroy_qp(qps[1]) && !ibv_destroy_cq(cq) &&

@@ -23,7 +23,7 @@ LONGEST = 12000
 GUARD = 32
 PIECES = 3
 FILL = 0xEE
-INLINE_MOST = 64
+INLINE_MAX = 64
 WORD = 8
 WORDS = 16  # of atomic operations: few, so that they meet
 SIGNALLED_AT_LEAST = 6  # of so many operations one is signalled
@@ -196,7 +196,7 @@ def draw_plan(seed: int, operations: int, mtu: int, able: Able = ABLE) -> Plan:
             flags |= Flag.FENCE
         if chance.random() < 0.2:
             flags |= Flag.SOLICITED
-        if not opcode.fetches and length <= INLINE_MOST and chance.random() < 0.5:
+        if not opcode.fetches and length <= INLINE_MAX and chance.random() < 0.5:
             flags |= Flag.INLINE if able.inlines[pair] else 0
         unsignalled[pair] += 1
         if number == last[pair] or chance.random() < 0.5 or unsignalled[pair] == SIGNALLED_AT_LEAST:

@@ -36,7 +36,7 @@ EVERY_PROTOCOL = 0x0003
 ROCE = (4791).to_bytes(2, "big")
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
 LONGEST_S = 200.0
-HELD_MOST = 300  # frames that pass before an old one comes once more
+HELD_MAX = 300  # frames that pass before an old one comes once more
 
 
 def ip(words: str, *, pid: int | None = None) -> None:
@@ -142,7 +142,7 @@ class Wire:
         self._send(to, frame)
         self.passed += 1
         if self.chance.random() < self.loss / 2:
-            self.held.append((self.passed + self.chance.randrange(HELD_MOST), to, frame))
+            self.held.append((self.passed + self.chance.randrange(HELD_MAX), to, frame))
         for due in [one for one in self.held if one[0] <= self.passed]:
             self.held.remove(due)
             self._send(*due[1:])

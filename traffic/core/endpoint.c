@@ -74,11 +74,11 @@ const char *ep_config_problem(const struct ep_config *config)
                "no storm";
     if (rx_buffer_problem(&config->rx_buffer))
         return rx_buffer_problem(&config->rx_buffer);
-    if (config->entropies < 1 || config->entropies > ENTROPY_MOST ||
+    if (config->entropies < 1 || config->entropies > ENTROPY_MAX ||
         config->entropies & (config->entropies - 1))
         return "entropies are a power of two, at most 256";
-    if (config->transport == EP_SUE && (config->ip != 4 || config->ports > 1 || config->mtu < SUE_STORE_MOST ||
-                                        config->window > SUE_WINDOW_MOST))
+    if (config->transport == EP_SUE && (config->ip != 4 || config->ports > 1 || config->mtu < SUE_STORE_MAX ||
+                                        config->window > SUE_WINDOW_MAX))
         return "scale-up Ethernet compresses IPv4, by one port, stores 256 bytes at a time (the MTU), and "
                "has at most 2^15 unanswered";
     if (config->entropies < config->ports)

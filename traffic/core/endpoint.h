@@ -127,7 +127,7 @@ void ep_config_default(struct ep_config *config, bps_t link_bps);
 /* NULL, or what is wrong with it, in words. */
 const char *ep_config_problem(const struct ep_config *config);
 
-enum { EP_DATA_HEADER = WIRE_HEADERS_MOST + WIRE_INT_SHIM + WIRE_INT_MD };
+enum { EP_DATA_HEADER = WIRE_HEADERS_MAX + WIRE_INT_SHIM + WIRE_INT_MD };
 
 struct ep_qp_config {
     uint32_t number, remote; /* 24 bits each; the local one unique in its endpoint */
@@ -140,10 +140,10 @@ struct ep_qp_config {
     uint8_t port;   /* RoCEv2: the one it keeps to */
     /* UET with several ports: what headers say at the second and those after it, in place of the
      * first's: the MAC addresses, to and from, and those of IP, from and to. */
-    uint8_t planes[(EP_PORTS - 1) * WIRE_ENDS_MOST];
+    uint8_t planes[(EP_PORTS - 1) * WIRE_ENDS_MAX];
     uint32_t planes_bytes;
     /* Whole headers, Ethernet to BTH, as a template; `data` may hold an INT shim and MD header. */
-    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MOST];
+    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MAX];
     uint32_t data_bytes, control_bytes;
 };
 
@@ -321,7 +321,7 @@ void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps);
 void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now);
 
 /* A controller's word of which ways of a queue pair are not to be used, in place of what it said
- * before: bit i of the ENTROPY_MOST bits is entropy i. What flies there is let land. False, and nothing
+ * before: bit i of the ENTROPY_MAX bits is entropy i. What flies there is let land. False, and nothing
  * is changed, if the queue pair keeps no states of ways (entropy mrc does), or no way would be left. */
 bool ep_deny(struct ep *ep, struct qp *qp, const uint64_t *denied, ns_t now);
 

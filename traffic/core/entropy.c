@@ -1,6 +1,6 @@
 #include "entropy.h"
 
-enum { PENALTY_MARK = 1, PENALTY_CUT = 4, PENALTY_LOST = 15, PENALTY_MOST = 15 };
+enum { PENALTY_MARK = 1, PENALTY_CUT = 4, PENALTY_LOST = 15, PENALTY_MAX = 15 };
 enum { DRAWN_AFTER_FREEZE = 16 };
 #define FROZEN_NS 10000000u
 
@@ -45,7 +45,7 @@ static uint16_t in_turn(struct entropy *e)
 static uint16_t not_skipped(struct entropy *e)
 {
     uint16_t value = in_turn(e);
-    for (uint32_t tries = (uint32_t)e->values * PENALTY_MOST; e->skip[value] && tries; tries--) {
+    for (uint32_t tries = (uint32_t)e->values * PENALTY_MAX; e->skip[value] && tries; tries--) {
         e->skip[value]--;
         value = in_turn(e);
     }
@@ -111,7 +111,7 @@ static void penalise(struct entropy *e, uint16_t value, unsigned turns)
     if (value >= e->values)
         return;
     unsigned sum = e->skip[value] + turns;
-    e->skip[value] = (uint8_t)(sum < PENALTY_MOST ? sum : PENALTY_MOST);
+    e->skip[value] = (uint8_t)(sum < PENALTY_MAX ? sum : PENALTY_MAX);
 }
 
 void entropy_arrived(struct entropy *e, uint16_t value, bool marked)

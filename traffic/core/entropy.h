@@ -21,13 +21,13 @@
 
 enum entropy_policy { ENTROPY_OBLIVIOUS, ENTROPY_BITMAP, ENTROPY_REPS, ENTROPY_SINGLE, ENTROPY_MRC };
 
-enum { ENTROPY_MOST = 256, ENTROPY_RING = 8 };
+enum { ENTROPY_MAX = 256, ENTROPY_RING = 8 };
 
 struct entropy {
     uint8_t policy;
     uint16_t values, turn, order; /* a power of two of them; `order` is what turns are xored with */
     uint32_t random;
-    uint8_t skip[ENTROPY_MOST];       /* bitmap: turns to pass over */
+    uint8_t skip[ENTROPY_MAX];       /* bitmap: turns to pass over */
     uint16_t ring[ENTROPY_RING];      /* reps: what came back, */
     uint8_t next, fresh, filled;      /* where the next goes, how many are unused, and are there */
     uint8_t to_draw;                  /* how many to draw whatever came back */

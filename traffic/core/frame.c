@@ -133,13 +133,13 @@ static uint64_t map_word(const struct selective *has, uint64_t from)
  * bytes that takes. */
 static uint32_t stamp_map(uint8_t *at, const struct qp *qp)
 {
-    enum { MOST = 64 * WIRE_SACK_WORDS };
+    enum { MAX = 64 * WIRE_SACK_WORDS };
     struct selective *has = qp->selective;
     if (!has || (has->high <= qp->expected && !has->twice))
         return 0;
     uint64_t from = qp->expected;
-    if (has->high > from + MOST && has->recent >= from + MOST)
-        from = has->recent + 1 - MOST;
+    if (has->high > from + MAX && has->recent >= from + MAX)
+        from = has->recent + 1 - MAX;
     uint32_t words = 0;
     for (; words < WIRE_SACK_WORDS && from + 64 * words < has->high; words++)
         be64_store(at + WIRE_SACK + 8 * words, map_word(has, from + 64 * words));

@@ -1,6 +1,6 @@
 #include "health.h"
 
-enum { MOST_RELAPSES = 6, MOST_BACKOFF = 6 };
+enum { MAX_RELAPSES = 6, MAX_BACKOFF = 6 };
 #define FORGET_ROUND_TRIPS 64 /* good for so long, and a way's last relapse is forgotten */
 
 void health_init(struct health *health, struct way *ways, uint16_t count)
@@ -43,7 +43,7 @@ void health_lost(struct health *health, uint16_t number, ns_t round_trip, ns_t n
     ns_t lately = FORGET_ROUND_TRIPS * round_trip << way->relapses;
     if (!way->back_at || now - way->back_at > lately)
         way->relapses = 0;
-    else if (way->relapses < MOST_RELAPSES)
+    else if (way->relapses < MAX_RELAPSES)
         way->relapses++;
     way->state = WAY_BAD;
     way->wanted = (uint8_t)(1 << way->relapses);
@@ -99,7 +99,7 @@ uint16_t health_probe(struct health *health, ns_t round_trip, ns_t now)
         if (way->probe_at <= now && found == HEALTH_NO_WAY) {
             if (way->is_asked) { /* in vain: it begins anew */
                 way->wanted = (uint8_t)(1 << way->relapses);
-                way->in_vain += way->in_vain < MOST_BACKOFF;
+                way->in_vain += way->in_vain < MAX_BACKOFF;
             }
             way->is_asked = true;
             way->probe_at = now + (2 * round_trip << way->in_vain);

@@ -70,11 +70,11 @@
 
 enum {
     BATCH = 64,
-    WIRE_MOST = 1024, /* frames that a cable holds; more than that, and the adapter has to wait */
+    WIRE_MAX = 1024, /* frames that a cable holds; more than that, and the adapter has to wait */
     SLOT = 16384,
     SOCKET_BUFFER = 64 << 20,
     ETH_P_EVERY = 0x0003,
-    STEPS_MOST = 256, /* that a host takes one after the other, when it is late */
+    STEPS_MAX = 256, /* that a host takes one after the other, when it is late */
     LATE_STEPS = 8, /* of each power of two */
     LATE_BUCKETS = 64 * LATE_STEPS,
     EXIT_REFUSED = 2,
@@ -100,7 +100,7 @@ struct frames {
 /* What has left the adapter and not yet arrived, in the order of both: a ring. */
 struct wire {
     struct frames frames;
-    ns_t arrives[WIRE_MOST], leaves[WIRE_MOST]; /* leaves: when to hand it over */
+    ns_t arrives[WIRE_MAX], leaves[WIRE_MAX]; /* leaves: when to hand it over */
     unsigned first, count;
     bool is_blocked; /* the socket takes no more */
 };
@@ -176,7 +176,7 @@ static void serve(struct host *host, ns_t at)
 /* Do what was due before: each at its own instant, so that it does not matter how late we are. */
 static void catch_up(struct host *host, ns_t until)
 {
-    for (unsigned steps = 0; host->wake < until && steps < STEPS_MOST; steps++)
+    for (unsigned steps = 0; host->wake < until && steps < STEPS_MAX; steps++)
         serve(host, host->wake > host->served ? host->wake : host->served);
 }
 
@@ -247,7 +247,7 @@ static ns_t next_due(struct host *host)
 static unsigned arrived(const struct wire *wire, ns_t now)
 {
     unsigned n = 0;
-    while (n < wire->count && wire->first + n < WIRE_MOST && wire->leaves[wire->first + n] <= now)
+    while (n < wire->count && wire->first + n < WIRE_MAX && wire->leaves[wire->first + n] <= now)
         n++;
     return n;
 }
@@ -272,7 +272,7 @@ static void deliver(struct host *host, struct lane *lane, ns_t now)
             note_late(host, now > wire->arrives[wire->first + i]
                                 ? now - wire->arrives[wire->first + i]
                                 : 0);
-        wire->first = (wire->first + gone) % WIRE_MOST;
+        wire->first = (wire->first + gone) % WIRE_MAX;
         wire->count -= gone;
     }
     if (!wire->count)
@@ -298,13 +298,13 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     struct host *host = ctx;
     struct lane *lane = &host->lanes[port];
     struct wire *wire = &lane->wire;
-    unsigned most = host->delay ? WIRE_MOST : BATCH;
+    unsigned most = host->delay ? WIRE_MAX : BATCH;
     (void)priority;
     if (wire->count >= most)
         deliver(host, lane, fabric_now(host));
     if (wire->count >= most)
         return false;
-    unsigned last = (wire->first + wire->count++) % WIRE_MOST;
+    unsigned last = (wire->first + wire->count++) % WIRE_MAX;
     memcpy(wire->frames.slots[last], frame, stored);
     wire->frames.vectors[last].iov_len = stored;
     wire->arrives[last] = host->delay ? arrival(host, lane, bytes, at) : at;
@@ -402,7 +402,7 @@ static bool open_lane(struct host *host, struct lane *lane)
     const struct ep_config *config = ep_get_config(plan_endpoint(host->script.plan));
     lane->rate = config->link_bps;
     lane->in.stamps = calloc(BATCH, sizeof *lane->in.stamps);
-    if (!frames_init(&lane->wire.frames, WIRE_MOST) || !frames_init(&lane->in, BATCH) ||
+    if (!frames_init(&lane->wire.frames, WIRE_MAX) || !frames_init(&lane->in, BATCH) ||
         !lane->in.stamps)
         return refuse(host, "%s", "memory is short");
     if (lane->arrivals_in)

@@ -18,7 +18,7 @@ enum {
     CELLS_A_SLOT = 2,
     OVERTAKERS = 3,      /* that make one lost */
     ALONE_TRIES = 16,    /* more than with a tree: there is nothing else to turn to */
-    MOST_DOUBLINGS = 6,  /* of how long a result may be due */
+    MAX_DOUBLINGS = 6,  /* of how long a result may be due */
     AFTER_SILENCE = 4,   /* the part of that time which others have when one has come again */
 };
 
@@ -51,7 +51,7 @@ struct inc_job {
     struct inc_job_config config;
     bool is_broken; /* its tree is given up, */
     bool is_over;   /* and so is all */
-    uint8_t (*peers)[INC_HEADERS_MOST]; /* by member; NULL: nobody was told of */
+    uint8_t (*peers)[INC_HEADERS_MAX]; /* by member; NULL: nobody was told of */
     struct sum *sums;                   /* by cell; NULL: none was needed yet */
     uint8_t *heard;                     /* by cell and member, a bit each */
     struct word *words;                 /* a ring */
@@ -79,9 +79,9 @@ uint32_t inc_chunks(enum inc_op op, uint32_t size, uint32_t members)
 
 static const char *job_problem(const struct ep *ep, const struct inc_job_config *config)
 {
-    if (config->member >= config->members || config->members > INC_MEMBERS_MOST)
+    if (config->member >= config->members || config->members > INC_MEMBERS_MAX)
         return "a member is one of so many, at most 65,520";
-    if (config->slots < 1 || config->slots > INC_SLOTS_MOST || config->slots & (config->slots - 1))
+    if (config->slots < 1 || config->slots > INC_SLOTS_MAX || config->slots & (config->slots - 1))
         return "slots are a power of two, at most 1,024";
     if (config->priority > 7)
         return "priorities are 0 to 7";
@@ -275,7 +275,7 @@ static void join(struct inc_job *job, struct cell *cell, ns_t now)
     job->last = at;
 }
 
-static uint32_t doublings(uint32_t times) { return times < MOST_DOUBLINGS ? times : MOST_DOUBLINGS; }
+static uint32_t doublings(uint32_t times) { return times < MAX_DOUBLINGS ? times : MAX_DOUBLINGS; }
 
 static ns_t due(const struct inc_job *job)
 {

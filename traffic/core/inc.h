@@ -36,11 +36,11 @@ enum {
     INC_HEADER = 16,
     INC_LANES = 256,
     INC_VECTOR = 4 * INC_LANES,
-    INC_HEADERS_MOST = WIRE_ETHERNET + WIRE_IPV6 + WIRE_UDP,
-    INC_SLOTS_MOST = 1024,
+    INC_HEADERS_MAX = WIRE_ETHERNET + WIRE_IPV6 + WIRE_UDP,
+    INC_SLOTS_MAX = 1024,
     INC_EVERYBODY = 0xFFFF, /* owners of a result */
     INC_NOBODY = 0xFFFE,
-    INC_MEMBERS_MOST = 0xFFF0,
+    INC_MEMBERS_MAX = 0xFFF0,
 };
 
 enum inc_kind {
@@ -60,14 +60,14 @@ struct inc_job_config {
     uint32_t slots; /* a power of two */
     ns_t rto;       /* how long a result may be due at first, */
     uint32_t tries; /* and how often in a row nothing at all comes before it is given up */
-    uint8_t headers[INC_HEADERS_MOST]; /* Ethernet to UDP, from the host to itself */
+    uint8_t headers[INC_HEADERS_MAX]; /* Ethernet to UDP, from the host to itself */
     uint32_t header_bytes;
 };
 
 /* How frames reach a member of a job directly: of the first all others are told, it of all. */
 struct inc_peer_config {
     uint16_t job, member;
-    uint8_t headers[INC_HEADERS_MOST];
+    uint8_t headers[INC_HEADERS_MAX];
     uint32_t header_bytes;
 };
 

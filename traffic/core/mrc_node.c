@@ -11,7 +11,7 @@
  */
 #include "uet.h"
 
-enum { MOST_TRIES = 8 };
+enum { MAX_TRIES = 8 };
 
 /* The next of the ports that lead to a peer. */
 static uint8_t port_in_turn(const struct ep *ep, const struct qp *qp, uint16_t number)
@@ -87,7 +87,7 @@ void mrc_repeat(struct ep *ep, ns_t now)
         if (!uet->status.open)
             continue;
         if (uet->status.at + patience(uet) <= now) {
-            uet->status.open = ++uet->tries < MOST_TRIES;
+            uet->status.open = ++uet->tries < MAX_TRIES;
             if (!uet->status.open)
                 continue;
             ask(ep, &ep->qps[i], &uet->status, MRC_PORT_STATUS, uet->tries, now);

@@ -38,7 +38,7 @@
 
 enum {
     CLASSES = 8,
-    FRAME_MOST = 16384,
+    FRAME_MAX = 16384,
     BATCH = 64,
     ROCE_MORE = 64,
     SOCKET_BUFFER = 16 << 20,
@@ -166,7 +166,7 @@ static unsigned most_before(const struct nic *nic, uint8_t *frame, uint32_t leng
 
 static bool take_from_stack(struct nic *nic)
 {
-    uint8_t buffer[FRAME_MOST];
+    uint8_t buffer[FRAME_MAX];
     unsigned n = 0;
     for (; n < BATCH; n++) {
         ssize_t length = recv(nic->inner, buffer, sizeof buffer, MSG_DONTWAIT | MSG_TRUNC);
@@ -216,7 +216,7 @@ static void obey(struct nic *nic, const uint8_t *frame, ns_t now)
 
 static bool take_from_cable(struct nic *nic)
 {
-    uint8_t buffer[FRAME_MOST];
+    uint8_t buffer[FRAME_MAX];
     unsigned n = 0;
     for (; n < BATCH; n++) {
         ssize_t length = recv(nic->outer, buffer, sizeof buffer, MSG_DONTWAIT);

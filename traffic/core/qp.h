@@ -94,7 +94,7 @@ struct common {
     bps_t rate; /* the ceiling */
     uint32_t data_bytes;
     uint8_t own_port; /* RoCEv2: the one they keep to as long as that has a link */
-    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MOST];
+    uint8_t data[EP_DATA_HEADER], control[WIRE_HEADERS_MAX];
 };
 
 /* The rest, as it stands in frames; besides, the BTH has `remote`. */

@@ -231,7 +231,7 @@ static void await_answer(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
     }
 }
 
-enum { MULTIPATH = 4, MOST_PATIENCE = 6, MOST_TRIES = 6 };
+enum { MULTIPATH = 4, MAX_PATIENCE = 6, MAX_TRIES = 6 };
 
 /* How long a packet may be overtaken, by what was measured; `age` is what a packet that is being
  * timed has taken so far. */
@@ -294,7 +294,7 @@ static void note_filled(struct ep *ep, struct qp *qp, uint64_t seq, ns_t now)
     if (seq == qp->una) {
         s->lost_again = false;
         s->again_at = now + ((s->round_trip + wait_for_hole(ep, qp, now)) << s->tries);
-        if (s->tries < MOST_TRIES)
+        if (s->tries < MAX_TRIES)
             s->tries++;
         set_alarm(ep, qp);
     }
@@ -514,7 +514,7 @@ static bool read_map(struct ep *ep, struct qp *qp, const struct packet *packet, 
     uint32_t words = at[3] & (WIRE_SACK_TWICE - 1u);
     if (left < WIRE_SACK + 8 * words)
         return false;
-    if (at[3] & WIRE_SACK_TWICE && s->patience < MOST_PATIENCE)
+    if (at[3] & WIRE_SACK_TWICE && s->patience < MAX_PATIENCE)
         s->patience++;
     uint64_t first = psn_unwrap(qp->una, be24_load(at)), end = s->sack_end;
     for (uint32_t word = 0; word < words; word++) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_FRAME 60 /* bytes of the wire: what fills a buffer with the most of them */
+#define MIN_FRAME 60 /* bytes of the wire: what fills a buffer with the most of them */
 
 struct waiting { /* before a frame's bytes */
     ns_t due;
@@ -30,7 +30,7 @@ bool rx_buffer_init(struct rx_buffer *rx_buffer, const struct rx_buffer_config *
     if (!config->rate)
         return true;
     /* As much as frames of any size can take, and a largest one that does not fit at the end. */
-    size_t frames = config->room / LEAST_FRAME + 1;
+    size_t frames = config->room / MIN_FRAME + 1;
     rx_buffer->size = rounded(config->room + frames * (sizeof(struct waiting) + 8) + (1u << 16));
     rx_buffer->end = rx_buffer->size;
     return (rx_buffer->ring = malloc(rx_buffer->size)) != NULL;

@@ -420,7 +420,7 @@ static bool send_data(struct ep *ep, uint8_t priority, uint8_t port, ns_t now)
     return true;
 }
 
-#define MOST_QUANTA 0xFFFF
+#define MAX_QUANTA 0xFFFF
 
 static bool send_pause(struct ep *ep, uint8_t classes, uint16_t quanta, ns_t now)
 {
@@ -435,13 +435,13 @@ static bool send_pause(struct ep *ep, uint8_t classes, uint16_t quanta, ns_t now
 /* A pause is sent again when half of what it grants at the link's speed is over. */
 static ns_t renewal(const struct ep *ep, ns_t now)
 {
-    return now + ns_after_ps(MOST_QUANTA * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps) / 2);
+    return now + ns_after_ps(MAX_QUANTA * ps_for_bytes(PFC_QUANTUM_BYTES, ep->config.link_bps) / 2);
 }
 
 /* A fault, not a protocol: nothing of ours asks for it, and it ends when it was told to. */
 static bool send_storm(struct ep *ep, ns_t now)
 {
-    if (!send_pause(ep, 0xFF, MOST_QUANTA, now))
+    if (!send_pause(ep, 0xFF, MAX_QUANTA, now))
         return false;
     ep->storm_next = renewal(ep, now);
     if (ep->storm_next >= ep->config.storm_until)
@@ -460,7 +460,7 @@ static ns_t asking_due(const struct ep *ep)
 static bool send_asking(struct ep *ep, ns_t now)
 {
     bool asks = ep->rx_buffer.full_enough;
-    if (!send_pause(ep, ep->config.pause_classes, asks ? MOST_QUANTA : 0, now))
+    if (!send_pause(ep, ep->config.pause_classes, asks ? MAX_QUANTA : 0, now))
         return false;
     ep->asked = asks;
     ep->asks_again = renewal(ep, now);

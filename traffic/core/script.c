@@ -19,7 +19,7 @@ struct key {
     size_t place;
 };
 
-enum { MOST_RECORDS = (1 << 28) - 1 };
+enum { MAX_RECORDS = (1 << 28) - 1 };
 
 struct head {
     struct ep_config config;
@@ -205,7 +205,7 @@ static uint32_t hex(const char *text, uint8_t *bytes, size_t room)
 
 static bool assign_number(enum kind kind, const char *text, void *place)
 {
-    static const uint64_t MOST[] = {
+    static const uint64_t MAX[] = {
         [FLAG] = 1, [DSCP] = 63, [U8] = UINT8_MAX, [U16] = UINT16_MAX, [U32] = UINT32_MAX,
         [U64] = (1ull << 62) - 1, /* two of them fit into 64 bits */
         [BITS] = UINT64_MAX,
@@ -214,7 +214,7 @@ static bool assign_number(enum kind kind, const char *text, void *place)
         [FLAG] = 1, [DSCP] = 1, [U8] = 1, [U16] = 2, [U32] = 4, [U64] = 8, [BITS] = 8,
     };
     uint64_t value;
-    if (!number(text, MOST[kind], &value))
+    if (!number(text, MAX[kind], &value))
         return false;
     memcpy(place, &value, BYTES[kind]); /* little-endian, as all of the core */
     return true;
@@ -277,10 +277,10 @@ static bool assign(const struct key *key, const char *text, void *record)
         return assign_word(text, OPERATIONS, place);
     case HEX_HEADERS:
         return (((struct inc_job_config *)record)->header_bytes = hex(text, place,
-                                                                      INC_HEADERS_MOST)) != 0;
+                                                                      INC_HEADERS_MAX)) != 0;
     case HEX_PEER:
         return (((struct inc_peer_config *)record)->header_bytes = hex(text, place,
-                                                                       INC_HEADERS_MOST)) != 0;
+                                                                       INC_HEADERS_MAX)) != 0;
     case HEX_DATA:
         return (((struct ep_qp_config *)record)->data_bytes = hex(text, place,
                                                                   EP_DATA_HEADER)) != 0;
@@ -289,7 +289,7 @@ static bool assign(const struct key *key, const char *text, void *record)
                     hex(text, place, sizeof ((struct ep_qp_config *)record)->planes)) != 0;
     case HEX_CONTROL:
         return (((struct ep_qp_config *)record)->control_bytes = hex(text, place,
-                                                                     WIRE_HEADERS_MOST)) != 0;
+                                                                     WIRE_HEADERS_MAX)) != 0;
     }
     return false;
 }
@@ -334,7 +334,7 @@ static bool read_endpoint(struct script *script, char **rest)
     const char *problem = ep_config_problem(&head.config);
     if (problem)
         return fail(script, "%s", problem);
-    if (head.qps > PSN_MASK || head.transfers > MOST_RECORDS || head.edges > MOST_RECORDS)
+    if (head.qps > PSN_MASK || head.transfers > MAX_RECORDS || head.edges > MAX_RECORDS)
         return fail(script,
                     "a host has fewer than 2^24 queue pairs and 2^28 transfers and dependencies");
     script->plan = plan_new(&head.config, &script->port, head.qps, head.transfers, head.edges);
@@ -478,7 +478,7 @@ bool script_line(struct script *script, char *line)
 bool script_denial(struct script *script, const char *line, ns_t now)
 {
     enum { DIGITS = 64, OF_A_WORD = 16 };
-    _Static_assert(DIGITS * 4 == ENTROPY_MOST, "as many as are read");
+    _Static_assert(DIGITS * 4 == ENTROPY_MAX, "as many as are read");
     unsigned queue_pair;
     char digits[DIGITS + 1];
     uint64_t denied[DIGITS / OF_A_WORD] = {0};

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000
-#define LEAST_NS 100000 /* a shorter sleep would last as long: it is owed until there is more */
+#define MIN_NS 100000 /* a shorter sleep would last as long: it is owed until there is more */
 
 static double times; /* how much longer; read once */
 static bool is_connected;
@@ -32,8 +32,8 @@ static __thread double owed;
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *told = getenv("CLOSLAB_STRETCH");
-    times = told ? strtod(told, NULL) : 1;
+    const char *given = getenv("CLOSLAB_STRETCH");
+    times = given ? strtod(given, NULL) : 1;
 }
 
 static int64_t used(void)
@@ -50,7 +50,7 @@ static void pay(void)
         return;
     int64_t computed = used() - since;
     owed += computed > 0 ? (double)computed * (times - 1) : 0; /* less than 0: it has forked */
-    if (owed < LEAST_NS)
+    if (owed < MIN_NS)
         return;
     int saved = errno;
     struct timespec left = {(time_t)(owed / NS_PER_S), (long)owed % NS_PER_S};

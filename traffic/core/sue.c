@@ -29,12 +29,12 @@ static uint64_t end_of(const struct ep_message *message) { return message->first
 /* How long a PDU may be: full commands for the MTU's bytes. */
 static uint32_t room_of(const struct ep *ep)
 {
-    return ep->config.mtu + ep->config.mtu / SUE_STORE_MOST * SUE_COMMAND;
+    return ep->config.mtu + ep->config.mtu / SUE_STORE_MAX * SUE_COMMAND;
 }
 
 uint32_t sue_most_bytes(const struct ep_config *config)
 {
-    return SUE_HEADERS + config->mtu + config->mtu / SUE_STORE_MOST * SUE_COMMAND + SUE_RCRC;
+    return SUE_HEADERS + config->mtu + config->mtu / SUE_STORE_MAX * SUE_COMMAND + SUE_RCRC;
 }
 
 /* --- frames ------------------------------------------------------------------------------------ */
@@ -78,9 +78,9 @@ static uint32_t close(struct ep *ep, uint8_t *pdu, uint32_t commands, uint32_t b
         be32_store(end, crc32_more(0, rh, (size_t)(end - rh)));
         *stored += SUE_RCRC;
     }
-    if (wire < SUE_LEAST) {
-        memset(ep->frame + *stored, 0, SUE_LEAST - *stored);
-        wire = *stored = SUE_LEAST;
+    if (wire < SUE_MIN) {
+        memset(ep->frame + *stored, 0, SUE_MIN - *stored);
+        wire = *stored = SUE_MIN;
     }
     return wire;
 }
@@ -104,9 +104,9 @@ struct stored {
 
 static struct stored command_at(const struct ep_message *message, uint64_t command)
 {
-    uint32_t offset = (uint32_t)(command - message->first) * SUE_STORE_MOST;
+    uint32_t offset = (uint32_t)(command - message->first) * SUE_STORE_MAX;
     uint32_t left = message->size - offset;
-    return (struct stored){message, offset, left < SUE_STORE_MOST ? left : SUE_STORE_MOST,
+    return (struct stored){message, offset, left < SUE_STORE_MAX ? left : SUE_STORE_MAX,
                            command + 1 == end_of(message)};
 }
 
@@ -116,7 +116,7 @@ static uint64_t fill(const struct ep *ep, const struct qp *qp, uint64_t from)
     uint64_t to = from, most = qp->sue->posted;
     uint32_t room = room_of(ep);
     const struct ep_message *message = message_of(qp, from);
-    most = most - from > SUE_COMMANDS_MOST ? from + SUE_COMMANDS_MOST : most;
+    most = most - from > SUE_COMMANDS_MAX ? from + SUE_COMMANDS_MAX : most;
     for (; to < most; to++) {
         if (to == end_of(message))
             message = message->next;
@@ -218,7 +218,7 @@ static void post(struct ep *ep, struct qp *qp, struct ep_message *message, ns_t 
     }
     message->qp = qp;
     message->next = NULL;
-    message->packets = message->size ? (message->size + SUE_STORE_MOST - 1) / SUE_STORE_MOST : 1;
+    message->packets = message->size ? (message->size + SUE_STORE_MAX - 1) / SUE_STORE_MAX : 1;
     message->first = sue->posted;
     sue->posted += message->packets;
     qp->out->posted += message->packets; /* as if each of them went alone */
@@ -380,10 +380,10 @@ static bool read_pdu(const struct ep *ep, const uint8_t *at, const uint8_t *end,
     if (bytes < controls || end - commands < (ptrdiff_t)(whole ? bytes + SUE_RCRC : controls))
         return false;
     *pdu = (struct pdu){commands, commands + controls, at[0], bytes - controls};
-    uint32_t told = 0;
+    uint32_t listed = 0;
     for (uint32_t i = 0; i < pdu->count; i++)
-        told += be16_load(commands + i * SUE_COMMAND + 2);
-    return told == pdu->data_bytes;
+        listed += be16_load(commands + i * SUE_COMMAND + 2);
+    return listed == pdu->data_bytes;
 }
 
 void sue_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now)

@@ -27,13 +27,13 @@ enum {
     SUE_COMMAND = 12,
     SUE_HEADERS = WIRE_ETHERNET + WIRE_SUNH + SUE_RH + SUE_PDU,
     SUE_RCRC = 4,
-    SUE_LEAST = 60, /* a frame without its FCS */
+    SUE_MIN = 60, /* a frame without its FCS */
     SUE_NEXT_HEADER = 253, /* for experiments (RFC 3692) */
     SUE_HOPS = 15,
-    SUE_STORE_MOST = 256, /* what a command stores at most */
-    SUE_COMMANDS_MOST = 255,
+    SUE_STORE_MAX = 256, /* what a command stores at most */
+    SUE_COMMANDS_MAX = 255,
     SUE_CHANNELS = 4,
-    SUE_WINDOW_MOST = 1 << 15,
+    SUE_WINDOW_MAX = 1 << 15,
 };
 
 enum sue_op { SUE_ACK, SUE_NACK };

@@ -11,7 +11,7 @@ _Static_assert((int)TSS_KEY == AEAD_KEY && (int)TSS_ICV == AEAD_TAG, "AES-GCM wi
 enum {
     HAS_SSI = 4, /* of the first byte, which begins with the type */
     COUNTER_BITS = 48,
-    MOST_DOMAINS = 4096,
+    MAX_DOMAINS = 4096,
     DERIVED = TSS_KEY + AEAD_IV, /* a key, and what IVs are masked with */
 };
 
@@ -156,7 +156,7 @@ static struct domain *find_domain(const struct tss *tss, uint32_t sdi)
 static struct domain *add_domain(struct tss *tss, uint32_t sdi)
 {
     size_t bytes = (tss->n_domains + 1) * sizeof *tss->domains;
-    struct domain *domains = tss->n_domains < MOST_DOMAINS ? realloc(tss->domains, bytes) : NULL;
+    struct domain *domains = tss->n_domains < MAX_DOMAINS ? realloc(tss->domains, bytes) : NULL;
     if (!domains)
         return NULL;
     tss->domains = domains;
@@ -167,7 +167,7 @@ static struct domain *add_domain(struct tss *tss, uint32_t sdi)
 const char *tss_set_key(struct ep *ep, uint32_t sdi, unsigned an, const uint8_t key[TSS_KEY])
 {
     struct tss *tss = ep->tss;
-    if (!tss || sdi > TSS_SDI_MOST || an > 1)
+    if (!tss || sdi > TSS_SDI_MAX || an > 1)
         return "keys are of adapters with security=1, of domains of 24 bits, and have number 0 or 1";
     struct domain *domain = find_domain(tss, sdi);
     if (!domain && !(domain = add_domain(tss, sdi)))

@@ -36,7 +36,7 @@ enum {
     TSS_SSI = 4,
     TSS_ICV = 16,
     TSS_KEY = 32,
-    TSS_SDI_MOST = 0xFFFFFF,
+    TSS_SDI_MAX = 0xFFFFFF,
     TSS_WINDOW = 1 << 14, /* so far behind the newest of a source a packet may come */
 };
 

@@ -30,7 +30,7 @@
 
 #include <stdlib.h>
 
-enum { LEAST_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */,
+enum { MIN_OVERTAKERS = 5, OVERTAKERS_WINDOWS_2 = 3 /* halves of a window */,
        FORGET_OVERTAKING = 64, PATIENCE = 10, MULTIPATH = 8 };
 
 static uint64_t end_of(const struct ep_message *message)
@@ -478,8 +478,8 @@ static void find_overtaken(struct ep *ep, struct qp *qp, ns_t now)
         window = window < cc->most ? window : cc->most;
         patience = (uint64_t)(window / (double)cc->link.packet);
     }
-    most = patience < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : patience;
-    patience = seen < LEAST_OVERTAKERS ? LEAST_OVERTAKERS : seen < most ? seen : most;
+    most = patience < MIN_OVERTAKERS ? MIN_OVERTAKERS : patience;
+    patience = seen < MIN_OVERTAKERS ? MIN_OVERTAKERS : seen < most ? seen : most;
     for (; uet->line_first < uet->line_end; uet->line_first++) {
         uint64_t seq = uet->line[uet->line_first % room];
         const struct uet_sent *record = record_of(uet, seq);

@@ -33,8 +33,8 @@ enum {
     WIRE_ICRC = 4,
     WIRE_IP_AT = WIRE_ETHERNET,
     WIRE_TYPE_AT = 12, /* Ethernet's */
-    WIRE_HEADERS_MOST = WIRE_ETHERNET + WIRE_IPV6 + WIRE_UDP + WIRE_BTH, /* without INT */
-    WIRE_ENDS_MOST = 2 * 6 + 2 * 16, /* MAC and IP addresses of both ends */
+    WIRE_HEADERS_MAX = WIRE_ETHERNET + WIRE_IPV6 + WIRE_UDP + WIRE_BTH, /* without INT */
+    WIRE_ENDS_MAX = 2 * 6 + 2 * 16, /* MAC and IP addresses of both ends */
     WIRE_INT_SHIM = 4,
     WIRE_INT_MD = 12,
     WIRE_INT_DOMAIN = 0xC105, /* whose domain-specific instructions are ours: p4src/types.p4 */

@@ -41,7 +41,7 @@ from traffic.jobs.simple import SimpleJob
 from traffic.jobs.training import TrainingJob
 
 _ALPHA_NS = 2000  # of an estimate: a message's way
-_MOST_JOBS = 10_000
+_MAX_JOBS = 10_000
 
 AnyJob = Annotated[SimpleJob | TrainingJob, Field(discriminator="kind")]
 
@@ -53,7 +53,7 @@ class Arrivals(Spec):
     """What comes: a section of kind job or training, with a number of ranks."""
     at_ns: tuple[Annotated[DurationNs, Field(ge=0, le=10**15)], ...] = ()
     """When one comes; a time for each."""
-    random: int = Field(default=0, ge=0, le=_MOST_JOBS)
+    random: int = Field(default=0, ge=0, le=_MAX_JOBS)
     """How many more come, at times drawn from the scenario's seed,"""
     until_ns: DurationNs = Field(default=10**7, ge=1, le=10**15)
     """all of them before this."""
@@ -89,8 +89,8 @@ class ClusterSpec(Spec):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"two entries are named '{twice}': give each job a name of its own")
-        if sum(len(each.at_ns) + each.random for each in self.jobs) > _MOST_JOBS:
-            raise ValueError(f"more than {_MOST_JOBS:,} jobs")
+        if sum(len(each.at_ns) + each.random for each in self.jobs) > _MAX_JOBS:
+            raise ValueError(f"more than {_MAX_JOBS:,} jobs")
         return self
 
 

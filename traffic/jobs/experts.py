@@ -22,7 +22,7 @@ from params.units import DurationNs, Size
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, Site
 from traffic.jobs.job import Job, Threads
 
-_MOST_DRAWS = 10**8
+_MAX_DRAWS = 10**8
 
 
 class ExpertsJob(Job):
@@ -65,11 +65,11 @@ class ExpertsJob(Job):
                 f"{self.name}: {experts} experts, {self.active} of them active, on {ranks} ranks",
                 "let every rank have as many experts, and no more be active than there are",
             )
-        if self.choices == "lot" and self.layers * ranks * self.tokens * experts > _MOST_DRAWS:
+        if self.choices == "lot" and self.layers * ranks * self.tokens * experts > _MAX_DRAWS:
             raise RankError(
                 f"{self.name}: {self.tokens} tokens of each of {ranks} ranks choose by lot among "
                 f"{experts} experts",
-                f"let layers, ranks, tokens and experts multiply to {_MOST_DRAWS:,} at most, or "
+                f"let layers, ranks, tokens and experts multiply to {_MAX_DRAWS:,} at most, or "
                 "leave choices at shares",
             )
         chance = Random(seed)  # noqa: S311  (an experiment's chance, not a secret)

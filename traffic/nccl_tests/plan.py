@@ -41,7 +41,7 @@ TYPES = {
 }  # fmt: skip
 _PART_BYTES = 16  # of which a part of an all-gather and its like is a multiple
 _REDUCING = ("all-reduce", "reduce-scatter", "send-receive")  # whose table names an operation
-_SIZES_MOST = 4096
+_SIZES_MAX = 4096
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ def sizes(least: int, most: int, step: int, factor: int) -> tuple[int, ...]:
     found = [least]
     while (larger := found[-1] * factor if factor > 1 else found[-1] + step) <= most:
         found.append(larger)
-        if len(found) > _SIZES_MOST:
-            raise SpecError(f"more than {_SIZES_MOST} sizes: take a larger step (-i) or -f 2")
+        if len(found) > _SIZES_MAX:
+            raise SpecError(f"more than {_SIZES_MAX} sizes: take a larger step (-i) or -f 2")
     return tuple(found)
 
 

@@ -28,7 +28,7 @@
 enum {
     RECEIVES_AHEAD = 4, /* of a connection */
     SUMMANDS_AHEAD = 2, /* of them, that are to be added, and wait in memory of their own */
-    NAME_MOST = 16,
+    NAME_BYTES = 16,
     PAGE = 4096,
 };
 
@@ -72,7 +72,7 @@ static struct measured *measured;
 static uint8_t *handles;
 
 static int op, redop, root, iterations, warmups, checks, rank, ranks;
-static char type_name[NAME_MOST], redop_name[NAME_MOST];
+static char type_name[NAME_BYTES], redop_name[NAME_BYTES];
 static const struct type *type;
 static size_t most, element; /* bytes */
 static struct connection *connections;

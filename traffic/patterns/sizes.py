@@ -109,8 +109,8 @@ SIZES = {
 }  # fmt: skip
 
 
-_MOST_BYTES, _MOST_POINTS = 1_000_000, 20_000
-_MOST_SIZE = 1 << 40
+_MAX_BYTES, _MAX_POINTS = 1_000_000, 20_000
+_MAX_SIZE = 1 << 40
 
 
 def is_file_name(name: str) -> bool:
@@ -133,7 +133,7 @@ def size_distribution(name: str) -> SizeDistribution:
 def read_sizes(path: Path) -> SizeDistribution:
     """A distribution from a file of points."""
     try:
-        text = read_text(path, _MOST_BYTES)
+        text = read_text(path, _MAX_BYTES)
     except FileError as error:
         raise SizeError(str(error)) from None
     points: list[tuple[int, float]] = []
@@ -145,8 +145,8 @@ def read_sizes(path: Path) -> SizeDistribution:
             points.append(_point(said, points[-1] if points else (0, 0.0)))
         except SizeError as error:
             raise SizeError(f"{path}:{number}: {error.message}", error.cure) from None
-        if len(points) > _MOST_POINTS:
-            raise SizeError(f"{path}: more than {_MOST_POINTS:,} points")
+        if len(points) > _MAX_POINTS:
+            raise SizeError(f"{path}: more than {_MAX_POINTS:,} points")
     whole = points[-1][1] if points else 0
     if whole not in (1, 100) or points[-1][0] < 1:
         raise SizeError(
@@ -166,10 +166,8 @@ def _point(said: list[str], before: tuple[int, float]) -> tuple[int, float]:
         raise SizeError(
             f"'{' '.join(said)[:60]}' is no point", "write bytes and per cent"
         ) from None
-    if not (math.isfinite(size) and math.isfinite(share)) or size > _MOST_SIZE:
-        raise SizeError(
-            f"'{' '.join(said)[:60]}' is no point", f"up to {_MOST_SIZE:,} bytes can be"
-        )
+    if not (math.isfinite(size) and math.isfinite(share)) or size > _MAX_SIZE:
+        raise SizeError(f"'{' '.join(said)[:60]}' is no point", f"up to {_MAX_SIZE:,} bytes can be")
     if size < before[0] or not before[1] <= share <= 100:
         raise SizeError(
             f"{size:g} bytes and {share:g} % follow {before[0]} bytes and {before[1]:g} %",

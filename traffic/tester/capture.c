@@ -10,7 +10,7 @@ struct capture *capture_begin(int file, uint64_t most_bytes, uint32_t snap, bool
 void capture_frame(struct capture *capture, const uint8_t *frame, uint32_t length, uint64_t when);
 void capture_end(struct capture *capture);
 
-enum { FRAME_MOST = 16384, FCS = 4, RECORD = 16 };
+enum { FRAME_MAX = 16384, FCS = 4, RECORD = 16 };
 
 struct capture {
     int file;
@@ -18,7 +18,7 @@ struct capture {
     uint64_t most, left;
     uint32_t snap;
     bool is_rolling;
-    uint8_t frame[FRAME_MOST + FCS];
+    uint8_t frame[FRAME_MAX + FCS];
 };
 
 static bool begin(struct capture *capture)
@@ -55,12 +55,12 @@ void capture_frame(struct capture *capture, const uint8_t *frame, uint32_t lengt
 {
     uint32_t whole = length + FCS;
     uint32_t stored = capture->snap && capture->snap < whole ? capture->snap : whole;
-    if (length <= FRAME_MOST && capture->left < stored + RECORD && capture->is_rolling) {
+    if (length <= FRAME_MAX && capture->left < stored + RECORD && capture->is_rolling) {
         pcap_close(capture->pcap);
         if (!begin(capture))
             capture->left = 0;
     }
-    if (length > FRAME_MOST || capture->left < stored + RECORD)
+    if (length > FRAME_MAX || capture->left < stored + RECORD)
         return;
     uint32_t sum = crc32_more(0, frame, length);
     memcpy(capture->frame, frame, length);

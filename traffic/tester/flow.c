@@ -42,7 +42,7 @@ static const char *read_head(struct flow *flow, char *rest)
     if (sscanf(rest, "%u %u %n", &flow->class, &flow->mark, &at) != 2 || flow->class >= CLASSES)
         return "a flow is: CLASS MARK HEX";
     size_t digits = strlen(rest + at);
-    if (digits % 2 || digits / 2 > FRAME_MOST)
+    if (digits % 2 || digits / 2 > FRAME_MAX)
         return "a flow's template is no row of bytes";
     flow->head_bytes = (uint32_t)(digits / 2);
     flow->head = malloc(flow->head_bytes + 1);
@@ -114,7 +114,7 @@ static const char *read_sizes(struct flow *flow, char *rest)
     if (sscanf(rest, "%11s %n", kind, &at) != 1)
         return "sizes are of a kind";
     if (sscanf(rest + at, "%u %u %u", &sizes->first, &sizes->last, &sizes->step) == 3 && sizes->step &&
-        sizes->first <= sizes->last && sizes->last <= FRAME_MOST && strcmp(kind, "weighted")) {
+        sizes->first <= sizes->last && sizes->last <= FRAME_MAX && strcmp(kind, "weighted")) {
         sizes->kind = !strcmp(kind, "steps")    ? SIZE_STEPS
                       : !strcmp(kind, "random") ? SIZE_RANDOM
                                                 : SIZE_FIXED;
@@ -133,7 +133,7 @@ static const char *read_sizes(struct flow *flow, char *rest)
             return NO_ROOM;
         sizes->each[room] = size;
         sizes->up_to[room++] = sum += weight;
-        if (size > FRAME_MOST)
+        if (size > FRAME_MAX)
             return "frames of this size do not exist";
     }
     sizes->count = room;
@@ -179,7 +179,7 @@ const char *flow_tell(struct port *port, char *word, char *rest)
 {
     unsigned id;
     int at = 0;
-    if (sscanf(rest, "%u %n", &id, &at) != 1 || id >= FLOWS_MOST)
+    if (sscanf(rest, "%u %n", &id, &at) != 1 || id >= FLOWS_MAX)
         return "there is no flow of this number";
     if (!strcmp(word, "flow")) {
         flow_forget(port->flows[id]);
@@ -294,7 +294,7 @@ static void mark(const struct flow *flow, uint8_t *frame, uint32_t length, uint6
 {
     uint8_t *at = frame + length - trailer - flow->mark;
     be16_store(at, flow->mark == MARK_LONG ? MARK_LONG_MAGIC : MARK_SHORT_MAGIC);
-    be16_store(at + 2, (uint16_t)(flow->run * FLOWS_MOST + id));
+    be16_store(at + 2, (uint16_t)(flow->run * FLOWS_MAX + id));
     if (flow->mark == MARK_SHORT) {
         be16_store(at + 4, (uint16_t)number);
         return;

@@ -39,7 +39,7 @@
 
 #include "tester.h"
 
-enum { PIECE = 1 << 16, LINE_MOST = 64 << 20 };
+enum { PIECE = 1 << 16, LINE_BYTES = 64 << 20 };
 
 #define LONGEST_NAP (NS_PER_S / 10)
 
@@ -92,7 +92,7 @@ static void look(struct port *port, ns_t now)
     port_look(&port->received, now);
     for (unsigned id = 0; id < port->n_flows; id++)
         port_look(&port->sent_of[id], now);
-    for (unsigned id = 0; id < FLOWS_MOST; id++)
+    for (unsigned id = 0; id < FLOWS_MAX; id++)
         if (port->received_of[id].is_expected)
             port_look(&port->received_of[id].counts, now);
 }
@@ -125,7 +125,7 @@ static void tell(struct port *port)
             say_flow(port, id, &comma);
     printf("},\"expected\":{");
     comma = "";
-    for (unsigned id = 0; id < FLOWS_MOST; id++)
+    for (unsigned id = 0; id < FLOWS_MAX; id++)
         if (port->received_of[id].is_expected)
             say_received(port, id, &comma);
     printf("}}\n");
@@ -163,7 +163,7 @@ static void start(struct port *port, unsigned id, unsigned run, ns_t at)
 static bool drop(struct port *port, const char *rest)
 {
     unsigned id;
-    if (sscanf(rest, "%u", &id) != 1 || id >= FLOWS_MOST)
+    if (sscanf(rest, "%u", &id) != 1 || id >= FLOWS_MAX)
         return false;
     flow_forget(port->flows[id]);
     port->flows[id] = NULL;
@@ -182,7 +182,7 @@ static bool turn(struct port *port, const char *word, char *rest)
     rest += read;
     for (char *one; (one = strsep(&rest, ","));) {
         unsigned long id = strtoul(one, NULL, 10);
-        if (id >= FLOWS_MOST || !port->flows[id])
+        if (id >= FLOWS_MAX || !port->flows[id])
             return false;
         struct flow *flow = port->flows[id];
         if (!strcmp(word, "start"))
@@ -201,7 +201,7 @@ static bool expect(struct port *port, const char *rest)
 {
     unsigned id, run;
     int is_stored;
-    if (sscanf(rest, "%u %u %d", &id, &run, &is_stored) != 3 || id >= FLOWS_MOST)
+    if (sscanf(rest, "%u %u %d", &id, &run, &is_stored) != 3 || id >= FLOWS_MAX)
         return false;
     port->received_of[id] = (struct received){
         .is_expected = true, .run = run % RUNS, .is_stored = is_stored};
@@ -257,7 +257,7 @@ static bool hear(struct port *port, struct words *words, int file, uint64_t most
 {
     if (words->room - words->length < PIECE) {
         size_t room = 2 * words->room + PIECE;
-        char *larger = room < LINE_MOST ? realloc(words->text, room) : NULL;
+        char *larger = room < LINE_BYTES ? realloc(words->text, room) : NULL;
         if (!larger)
             return false;
         words->text = larger;

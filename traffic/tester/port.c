@@ -21,8 +21,8 @@ enum {
     SOCKET_BUFFER = 64 << 20,
     EVERY_PROTOCOL = 0x0003,
     PAUSE_OPCODE = 0x0001,
-    PAUSE_LEAST = 34, /* bytes of a frame that pauses classes; up to where the other has its time */
-    PLAIN_PAUSE_LEAST = 18,
+    PAUSE_MIN = 34, /* bytes of a frame that pauses classes; up to where the other has its time */
+    PLAIN_PAUSE_MIN = 18,
     VLAN_TAG = 4,
     ETHERTYPE_VLAN = 0x8100,
 };
@@ -47,7 +47,7 @@ bool port_open(struct port *port, const char *interface)
     struct packet_mreq everything = {.mr_ifindex = address.sll_ifindex,
                                      .mr_type = PACKET_MR_PROMISC};
     strncpy(port->interface, interface, sizeof port->interface - 1);
-    port->cable = calloc(CABLE_MOST, sizeof *port->cable);
+    port->cable = calloc(CABLE_MAX, sizeof *port->cable);
     port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     setsockopt(port->socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
     setsockopt(port->socket, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
@@ -163,9 +163,9 @@ static ns_t serialise(struct port *port, ns_t now)
             return NS_NEVER;
         if (begins > (double)now)
             return (ns_t)begins;
-        if (port->count == CABLE_MOST)
+        if (port->count == CABLE_MAX)
             return port->cable[port->first].ready;
-        struct slot *slot = &port->cable[(port->first + port->count++) % CABLE_MOST];
+        struct slot *slot = &port->cable[(port->first + port->count++) % CABLE_MAX];
         uint32_t length = flow_size(flow, flow->number);
         if (length < flow->head_bytes + flow->mark + FCS)
             length = flow->head_bytes + flow->mark + FCS;
@@ -186,7 +186,7 @@ static void leave_cable(struct port *port, ns_t now, bool is_sent)
     struct slot *slot = &port->cable[port->first];
     struct flow *flow = port->flows[slot->flow];
     uint64_t late = now - slot->ready;
-    port->first = (port->first + 1) % CABLE_MOST;
+    port->first = (port->first + 1) % CABLE_MAX;
     port->count--;
     if (flow && flow->on_cable)
         flow->on_cable--;
@@ -206,7 +206,7 @@ static ns_t deliver(struct port *port, ns_t now)
     for (;;) {
         unsigned n = 0;
         for (; n < BATCH && n < port->count; n++) {
-            struct slot *slot = &port->cable[(port->first + n) % CABLE_MOST];
+            struct slot *slot = &port->cable[(port->first + n) % CABLE_MAX];
             if (slot->ready > now)
                 break;
             parts[n] = (struct iovec){slot->bytes, slot->length};
@@ -259,13 +259,13 @@ static void pause_class(struct port *port, unsigned class, uint16_t quanta, doub
 
 static void obey(struct port *port, const uint8_t *frame, uint32_t length, double now)
 {
-    uint16_t opcode = length >= PLAIN_PAUSE_LEAST ? be16_load(frame + 14) : 0;
+    uint16_t opcode = length >= PLAIN_PAUSE_MIN ? be16_load(frame + 14) : 0;
     if (opcode == PAUSE_OPCODE) {
         port->pause_frames++;
         for (unsigned class = 0; port->obeys_all && class < CLASSES; class++)
             pause_class(port, class, be16_load(frame + 16), now);
     }
-    if (opcode != PFC_OPCODE || length < PAUSE_LEAST)
+    if (opcode != PFC_OPCODE || length < PAUSE_MIN)
         return;
     port->pause_frames++;
     for (unsigned class = 0; class < CLASSES; class++) {
@@ -288,8 +288,8 @@ static struct received *marked(struct port *port, const uint8_t *frame, uint32_t
     if (be16_load(at) != (size == MARK_LONG ? MARK_LONG_MAGIC : MARK_SHORT_MAGIC))
         return NULL;
     uint16_t name = be16_load(at + 2);
-    struct received *found = &port->received_of[name % FLOWS_MOST];
-    return found->is_expected && found->run == name / FLOWS_MOST ? found : NULL;
+    struct received *found = &port->received_of[name % FLOWS_MAX];
+    return found->is_expected && found->run == name / FLOWS_MAX ? found : NULL;
 }
 
 static void take(struct port *port, const uint8_t *frame, uint32_t length, ns_t when)
@@ -340,14 +340,14 @@ static uint8_t *tagged(struct msghdr *message, uint8_t *frame, uint32_t *length)
     for (struct cmsghdr *one = CMSG_FIRSTHDR(message); one; one = CMSG_NXTHDR(message, one)) {
         if (one->cmsg_level != SOL_PACKET || one->cmsg_type != PACKET_AUXDATA)
             continue;
-        struct tpacket_auxdata told;
-        memcpy(&told, CMSG_DATA(one), sizeof told);
-        if (!(told.tp_status & TP_STATUS_VLAN_VALID) || *length < WIRE_ETHERNET)
+        struct tpacket_auxdata aux;
+        memcpy(&aux, CMSG_DATA(one), sizeof aux);
+        if (!(aux.tp_status & TP_STATUS_VLAN_VALID) || *length < WIRE_ETHERNET)
             return frame;
         memmove(frame - VLAN_TAG, frame, 2 * 6);
-        bool has_type = told.tp_status & TP_STATUS_VLAN_TPID_VALID;
-        be16_store(frame + 2 * 6 - VLAN_TAG, has_type ? told.tp_vlan_tpid : ETHERTYPE_VLAN);
-        be16_store(frame + 2 * 6 - VLAN_TAG + 2, told.tp_vlan_tci);
+        bool has_type = aux.tp_status & TP_STATUS_VLAN_TPID_VALID;
+        be16_store(frame + 2 * 6 - VLAN_TAG, has_type ? aux.tp_vlan_tpid : ETHERTYPE_VLAN);
+        be16_store(frame + 2 * 6 - VLAN_TAG + 2, aux.tp_vlan_tci);
         *length += VLAN_TAG;
         return frame - VLAN_TAG;
     }
@@ -356,7 +356,7 @@ static uint8_t *tagged(struct msghdr *message, uint8_t *frame, uint32_t *length)
 
 bool port_receive(struct port *port)
 {
-    static uint8_t frames[BATCH][VLAN_TAG + FRAME_MOST];
+    static uint8_t frames[BATCH][VLAN_TAG + FRAME_MAX];
     static union {
         struct cmsghdr header;
         uint8_t room[CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(struct tpacket_auxdata))];
@@ -364,7 +364,7 @@ bool port_receive(struct port *port)
     struct mmsghdr messages[BATCH] = {0};
     struct iovec parts[BATCH];
     for (unsigned i = 0; i < BATCH; i++) {
-        parts[i] = (struct iovec){frames[i] + VLAN_TAG, FRAME_MOST};
+        parts[i] = (struct iovec){frames[i] + VLAN_TAG, FRAME_MAX};
         messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i],
                                               .msg_iovlen = 1,
                                               .msg_control = &stamps[i],

@@ -23,16 +23,16 @@
 typedef unsigned __int128 wide_t;
 
 enum {
-    FLOWS_MOST = 1024, /* ten bits of a mark */
+    FLOWS_MAX = 1024, /* ten bits of a mark */
     RUNS = 64,         /* the other six */
-    FRAME_MOST = 16384,
+    FRAME_MAX = 16384,
     MARK_LONG = 16,
     MARK_SHORT = 6,
     MARK_LONG_MAGIC = 0xC15A,
     MARK_SHORT_MAGIC = 0xC15B,
     FCS = 4,
     CLASSES = 8,
-    CABLE_MOST = 1024, /* frames on the cable */
+    CABLE_MAX = 1024, /* frames on the cable */
     BATCH = 64,
     EXIT_REFUSED = 2,
 };
@@ -115,7 +115,7 @@ struct slot {
     ns_t ready; /* when its last bit arrives */
     uint32_t length;
     int flow;
-    uint8_t bytes[FRAME_MOST];
+    uint8_t bytes[FRAME_MAX];
 };
 
 struct capture;
@@ -126,10 +126,10 @@ struct port {
     uint64_t bps, dilation;
     ns_t delay;
     uint32_t overhead;
-    struct flow *flows[FLOWS_MOST];
+    struct flow *flows[FLOWS_MAX];
     unsigned n_flows; /* the highest number and one */
-    struct counts sent_of[FLOWS_MOST];
-    struct received received_of[FLOWS_MOST];
+    struct counts sent_of[FLOWS_MAX];
+    struct received received_of[FLOWS_MAX];
     struct counts sent, received;
     double free_at;
     struct slot *cable;

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traffic.collectives import TrafficError
-from traffic.traces.graph import MOST_DEEDS, MOST_RANKS, Graph, TraceError
+from traffic.traces.graph import MAX_DEEDS, MAX_RANKS, Graph, TraceError
 from traffic.traces.text import lines_of, whole
 
 _OPS = {
@@ -129,7 +129,7 @@ def parse(path: Path, config_gpus: int | None = None) -> Workload:
     if gpus is None:
         raise TraceError(f"{place}: it does not say all_gpus", "say it: --gpus 8")
     tensor, expert, stages = (head.get(k, 1) for k in ("model_parallel_NPU_group", "ep", "pp"))
-    sizes = min(tensor, expert, stages) >= 1 and 1 <= gpus <= MOST_RANKS
+    sizes = min(tensor, expert, stages) >= 1 and 1 <= gpus <= MAX_RANKS
     if not sizes or gpus % (tensor * expert * stages):
         whole_of = " and ".join(map(str, [tensor, expert, *([stages] if stages > 1 else [])]))
         raise TraceError(f"{place}: {gpus} GPUs do not divide into {whole_of}")
@@ -202,10 +202,10 @@ def read(path: Path, gpus: int | None = None, scale: float = 1.0) -> Graph:
     """The deeds of a file, all bytes and durations at a scale."""
     workload = parse(path, gpus)
     computed = 3 * workload.gpus * sum(map(len, workload.batches))
-    if computed > MOST_DEEDS:
+    if computed > MAX_DEEDS:
         raise TraceError(
             f"{path}: {workload.gpus:,} GPUs compute {computed:,} times",
-            f"at most {MOST_DEEDS:,} times can be: tell of fewer GPUs, or layers",
+            f"at most {MAX_DEEDS:,} times can be: tell of fewer GPUs, or layers",
         )
     graph = Graph(workload.gpus, path.stem)
     for rank in range(workload.gpus):

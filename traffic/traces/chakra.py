@@ -25,10 +25,10 @@ from files import FileError, opened, parse_json
 from traffic.collectives import Schedule
 from traffic.traces import protobuf as wire
 from traffic.traces.graph import Graph, TraceError
-from traffic.traces.text import MOST_BYTES, text_of
+from traffic.traces.text import MAX_BYTES, text_of
 
 VERSION = "0.0.4"
-_MOST_MESSAGE = 64_000_000
+_MAX_MESSAGE = 64_000_000
 _RANK_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>\d{1,5})\.et(\.gz)?", re.ASCII)
 
 # Numbers of fields of a node and of an attribute, and of what they count.
@@ -93,7 +93,7 @@ def nodes_of(path: Path) -> Iterator[Node]:
     """A file's nodes, one at a time."""
     at = 0
     try:
-        with opened(path, MOST_BYTES) as plain:
+        with opened(path, MAX_BYTES) as plain:
             packed = plain.read(2) == b"\x1f\x8b"
             plain.seek(0)
             with gzip.GzipFile(fileobj=plain) if packed else plain as file:
@@ -118,8 +118,8 @@ def _messages(file: BinaryIO | gzip.GzipFile) -> Iterator[memoryview]:
             head += more
         length, _ = wire.varint(head, 0)
         read += length
-        if length > _MOST_MESSAGE or read > MOST_BYTES:
-            raise wire.WireError(f"more than {_MOST_MESSAGE:,} bytes")
+        if length > _MAX_MESSAGE or read > MAX_BYTES:
+            raise wire.WireError(f"more than {_MAX_MESSAGE:,} bytes")
         data = file.read(length)
         if len(data) < length:
             raise wire.WireError("the file ends within it")

@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from traffic.traces.graph import MOST_RANKS, Graph, TraceError
+from traffic.traces.graph import MAX_RANKS, Graph, TraceError
 from traffic.traces.text import text_of, whole
 
 _WORD = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|(\n)|([A-Za-z0-9_.]+|[{}:;])|([^\s])", re.DOTALL)
@@ -89,7 +89,7 @@ def read(path: Path) -> Graph:
     """The deeds of a file."""
     words = _Words(path)
     words.expect("num_ranks")
-    graph = Graph(words.number("num_ranks", 1, MOST_RANKS), path.stem)
+    graph = Graph(words.number("num_ranks", 1, MAX_RANKS), path.stem)
     seen: set[int] = set()
     while words.peek():
         words.expect("rank")
@@ -139,7 +139,7 @@ def _deed(words: _Words) -> _Deed:
     deed = _Deed(words.place, kind, words.number(kind, 0))
     if kind != "calc":
         words.expect("to" if kind == "send" else "from")
-        deed.peer = words.number("a rank", 0, MOST_RANKS)
+        deed.peer = words.number("a rank", 0, MAX_RANKS)
     while words.peek() in ("tag", "cpu", "nic"):
         what = words.next()
         number = words.number(what)

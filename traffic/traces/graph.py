@@ -19,8 +19,8 @@ from traffic.collectives import Activity, Schedule, ScheduleBuilder, TrafficErro
 from traffic.collectives.algorithms import channel_room, collective
 from traffic.collectives.collective import Collective
 
-MOST_DEEDS = 1 << 23
-MOST_RANKS = 1 << 16
+MAX_DEEDS = 1 << 23
+MAX_RANKS = 1 << 16
 UNMET = -(1 << 62)  # the tag of a send that no receive belongs to
 _ROOM = channel_room(1)  # of the channels of a group's collectives
 _LATEST = 1 << 62
@@ -51,8 +51,8 @@ class Graph:
     """The deeds of all ranks; each is named by its number."""
 
     def __init__(self, ranks: int, name: str) -> None:
-        if not 1 <= ranks <= MOST_RANKS:
-            raise TraceError(f"{ranks} ranks", f"1 to {MOST_RANKS:,} can be")
+        if not 1 <= ranks <= MAX_RANKS:
+            raise TraceError(f"{ranks} ranks", f"1 to {MAX_RANKS:,} can be")
         self.ranks = ranks
         self._name = name
         self._kind, self._rank = array("B"), array("i")
@@ -133,8 +133,8 @@ class Graph:
         self, kind: _Kind, rank: int, peer: int, after: Sequence[int], *, size: int = 0,
         tag: int = 0, channel: int = 0, delay_ns: int = 0,
     ) -> int:  # fmt: skip
-        if len(self._kind) >= MOST_DEEDS:
-            raise TraceError(f"more than {MOST_DEEDS:,} deeds", "cut the trace")
+        if len(self._kind) >= MAX_DEEDS:
+            raise TraceError(f"more than {MAX_DEEDS:,} deeds", "cut the trace")
         for who in (rank, peer) if kind is not _Kind.COLLECTIVE else (rank,):
             if not 0 <= who < self.ranks:
                 raise TraceError(f"there is no rank {who}", f"they are 0 to {self.ranks - 1}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from files import FileError, is_folder, opened
 from traffic.traces.graph import TraceError
-from traffic.traces.text import MOST_BYTES
+from traffic.traces.text import MAX_BYTES
 
 _START = 4096
 KNOWN = (
@@ -39,7 +39,7 @@ def kind_of(path: Path) -> str:
     if is_folder(path) or re.search(r"\.\d+\.et(\.gz)?$", path.name):
         return "chakra"
     try:
-        with opened(path, MOST_BYTES) as file:
+        with opened(path, MAX_BYTES) as file:
             start = file.read(_START)
     except FileError as error:
         raise TraceError(str(error)) from None

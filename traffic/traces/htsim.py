@@ -23,12 +23,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from traffic.traces.graph import MOST_DEEDS, MOST_RANKS, Graph, TraceError
+from traffic.traces.graph import MAX_DEEDS, MAX_RANKS, Graph, TraceError
 from traffic.traces.text import lines_of, whole
 
 _HEADS = {  # and what their numbers may be
-    "Nodes": (1, MOST_RANKS), "Connections": (0, MOST_DEEDS), "Triggers": (0, MOST_DEEDS),
-    "Failures": (0, MOST_DEEDS),
+    "Nodes": (1, MAX_RANKS), "Connections": (0, MAX_DEEDS), "Triggers": (0, MAX_DEEDS),
+    "Failures": (0, MAX_DEEDS),
 }  # fmt: skip
 _WORDS = ("id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio")
 _TELLING_BYTES = 1
@@ -147,8 +147,8 @@ def _parse(path: Path, endless: int | None) -> tuple[int, list[_Flow], dict[int,
                 raise TraceError(f"'{words[0][:40]}' is not understood")
         except TraceError as error:
             raise TraceError(f"{place}: {error}") from None
-        if len(flows) > MOST_DEEDS // 4:
-            raise TraceError(f"{path}: more than {MOST_DEEDS // 4:,} flows")
+        if len(flows) > MAX_DEEDS // 4:
+            raise TraceError(f"{path}: more than {MAX_DEEDS // 4:,} flows")
     for what, count in (("Connections", len(flows)), ("Triggers", len(triggers))):
         if heads.get(what, count if what == "Connections" else 0) != count:
             raise TraceError(f"{path}: it says {what} {heads.get(what, 0)}, and has {count}")

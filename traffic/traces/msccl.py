@@ -36,8 +36,8 @@ _TYPES = ("s", "r", "rcs", "rrc", "rrs", "rrcs", "cpy", "re", "nop")
 _RECEIVE = ("r", "rcs", "rrc", "rrs", "rrcs")
 _SEND = ("s", "rcs", "rrs", "rrcs")
 _COLLECTIVES = ("allreduce", "allgather", "reduce_scatter", "alltoall")
-_MOST_STEPS = 1_000_000
-_MOST_CHUNKS = 1 << 16
+_MAX_STEPS = 1_000_000
+_MAX_CHUNKS = 1 << 16
 
 Sum = Counter[tuple[int, int]]  # what a chunk holds: of whom, and which of theirs
 Place = tuple[str, int]
@@ -106,10 +106,10 @@ def parse(path: Path) -> Algorithm:
 def _algorithm(root: Xml.Element) -> Algorithm:
     if root.tag != "algo":
         raise TraceError(f"it begins with <{root.tag[:40]}>", "MSCCL's begin with <algo>")
-    gpus = _of(root, "ngpus", 1, _MOST_CHUNKS)
+    gpus = _of(root, "ngpus", 1, _MAX_CHUNKS)
     found = Algorithm(
         root.get("name", ""), root.get("coll", ""), gpus,
-        _of(root, "nchunksperloop", 1, _MOST_CHUNKS), root.get("inplace", "0") == "1",
+        _of(root, "nchunksperloop", 1, _MAX_CHUNKS), root.get("inplace", "0") == "1",
         [], [0] * gpus, [0] * gpus,
     )  # fmt: skip
     seen: set[int] = set()
@@ -119,13 +119,13 @@ def _algorithm(root: Xml.Element) -> Algorithm:
         if number in seen:
             raise TraceError(f"GPU {number} is there twice")
         seen.add(number)
-        found.inputs[number] = _of(gpu, "i_chunks", 0, _MOST_CHUNKS)
-        found.outputs[number] = _of(gpu, "o_chunks", 0, _MOST_CHUNKS)
+        found.inputs[number] = _of(gpu, "i_chunks", 0, _MAX_CHUNKS)
+        found.outputs[number] = _of(gpu, "o_chunks", 0, _MAX_CHUNKS)
         names: set[int] = set()
         for tb in gpu.findall("tb"):
             block = Block(
                 number, _of(tb, "id", 0), _of(tb, "send", -1, gpus - 1),
-                _of(tb, "recv", -1, gpus - 1), _of(tb, "chan", 0, _MOST_CHUNKS),
+                _of(tb, "recv", -1, gpus - 1), _of(tb, "chan", 0, _MAX_CHUNKS),
             )  # fmt: skip
             if block.id in names:
                 raise TraceError(f"GPU {number}: threadblock {block.id} is there twice")
@@ -137,8 +137,8 @@ def _algorithm(root: Xml.Element) -> Algorithm:
                     place = f"GPU {number}, threadblock {block.id}, step {at}"
                     raise TraceError(f"{place}: {error}") from None
             steps += len(block.steps)
-            if steps > _MOST_STEPS:
-                raise TraceError(f"more than {_MOST_STEPS:,} steps")
+            if steps > _MAX_STEPS:
+                raise TraceError(f"more than {_MAX_STEPS:,} steps")
             found.blocks.append(block)
     if len(seen) != gpus:
         raise TraceError(f"it speaks of {gpus} GPUs, and has {len(seen)}")
@@ -154,9 +154,9 @@ def _step(step: Xml.Element) -> Step:
         name = step.get(buffer, "i")
         if name not in _BUFFERS:
             raise TraceError(f"there is no buffer {name[:20]!r}", "they are i, o and s")
-        places.append((_BUFFERS[name], _of(step, offset, -1, _MOST_CHUNKS)))
+        places.append((_BUFFERS[name], _of(step, offset, -1, _MAX_CHUNKS)))
     depends = _of(step, "depid", -1), _of(step, "deps", -1)
-    count = _of(step, "cnt", 0, _MOST_CHUNKS)
+    count = _of(step, "cnt", 0, _MAX_CHUNKS)
     return Step(
         kind, places[0], places[1], count,
         (depends[0], depends[1] + 1) if min(depends) >= 0 else None,
@@ -241,7 +241,7 @@ def _carry_out(algorithm: Algorithm) -> list[dict[Place, Sum]]:
         memory.append(
             {
                 _aliased(algorithm, gpu, ("i", at)): Counter([(gpu, at)])
-                for at in range(min(have, _MOST_CHUNKS))
+                for at in range(min(have, _MAX_CHUNKS))
             }
         )
     lines: dict[tuple[int, int, int], deque[list[Sum]]] = {}

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from traffic.traces.graph import MOST_DEEDS, MOST_RANKS, UNMET, Graph, TraceError
+from traffic.traces.graph import MAX_DEEDS, MAX_RANKS, UNMET, Graph, TraceError
 from traffic.traces.text import lines_of, whole
 
 _BEGIN = Decimal(2)  # seconds: when those that are written begin, as in HPCC's
@@ -29,7 +29,7 @@ def read(path: Path) -> Graph:
     lines = lines_of(path)
     number, head = next(lines, (1, ""))
     try:
-        promised = whole(head, "how many flows follow", 1, MOST_DEEDS // 4)
+        promised = whole(head, "how many flows follow", 1, MAX_DEEDS // 4)
     except TraceError as error:
         raise TraceError(f"{path}:{number}: {error}") from None
     flows = [_placed(path, *line) for line in lines]
@@ -57,7 +57,7 @@ def _flow(words: list[str]) -> tuple[int, int, int, int]:
         raise TraceError(
             f"{len(words)} words", "a flow is: src dst pg dport bytes start, or without dport"
         )
-    src, dst = (whole(word, "a host", 0, MOST_RANKS - 1) for word in words[:2])
+    src, dst = (whole(word, "a host", 0, MAX_RANKS - 1) for word in words[:2])
     if src == dst:
         raise TraceError(f"host {src} sends to itself")
     whole(words[2], "pg", 0, 7)

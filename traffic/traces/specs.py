@@ -17,7 +17,7 @@ from traffic.collectives import (
     TrafficError,
 )
 from traffic.traces import aicb, chakra, goal, htsim, msccl, ns3, table
-from traffic.traces.graph import MOST_RANKS, Graph, TraceError
+from traffic.traces.graph import MAX_RANKS, Graph, TraceError
 
 
 class TraceSpec(ClassedSpec):
@@ -153,7 +153,7 @@ class AicbSpec(TraceSpec):
     kind: Literal["aicb"] = "aicb"
     file: str
     """The .txt file."""
-    gpus: Annotated[int, Field(ge=1, le=MOST_RANKS)] | None = None
+    gpus: Annotated[int, Field(ge=1, le=MAX_RANKS)] | None = None
     """How many there are, where the file does not say all_gpus."""
     scale: float = Field(default=1.0, gt=0, le=1)
     """Shrinks all bytes and durations alike, so that a simulator can afford it."""

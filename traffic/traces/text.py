@@ -9,8 +9,8 @@ from pathlib import Path
 from files import FileError, read_text
 from traffic.traces.graph import TraceError
 
-MOST_BYTES = 512_000_000
-_MOST = 1 << 62
+MAX_BYTES = 512_000_000
+_MAX = 1 << 62
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
@@ -24,12 +24,12 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 def text_of(path: Path) -> str:
     """A file's text."""
     try:
-        return read_text(path, MOST_BYTES)
+        return read_text(path, MAX_BYTES)
     except FileError as error:
         raise TraceError(str(error)) from None
 
 
-def whole(text: str, what: str, least: int = 0, most: int = _MOST) -> int:
+def whole(text: str, what: str, least: int = 0, most: int = _MAX) -> int:
     """A whole number; ``4.000`` is one too."""
     try:
         number = int(text) if len(text) <= 20 else None

@@ -17,7 +17,7 @@
 
 #include "cm_abi.h"
 
-enum { PRIVATE_MOST = 256, CM_PORT = 1 };
+enum { PRIVATE_MAX = 256, CM_PORT = 1 };
 enum { REJECTED_NOBODY = 8, REJECTED_BY_PROGRAM = 28 }; /* reasons, as InfiniBand numbers them */
 
 enum cm_word { CM_REQ = 1, CM_REP, CM_RTU, CM_REJ };
@@ -26,7 +26,7 @@ enum cm_word { CM_REQ = 1, CM_REP, CM_RTU, CM_REJ };
 struct cm_message {
     uint32_t magic, word, qpn, psn, qkey, mtu;
     uint8_t reads_in, reads_out, retries, rnr_retries, srq, is_datagram, private_length, unused;
-    uint8_t private_data[PRIVATE_MOST];
+    uint8_t private_data[PRIVATE_MAX];
 };
 
 enum cm_state {
@@ -61,7 +61,7 @@ struct cm_id {
 struct cm_event {
     struct rdma_cm_event base;
     struct cm_event *next;
-    uint8_t private_data[PRIVATE_MOST];
+    uint8_t private_data[PRIVATE_MAX];
 };
 
 struct cm_channel {

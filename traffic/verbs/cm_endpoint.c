@@ -59,19 +59,19 @@ static int look_up(const char *node, const char *service, const struct rdma_addr
                     (wanted->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
         .ai_family = wanted->ai_family ? wanted->ai_family : AF_INET, /* which programs prefer */
         .ai_socktype = SOCK_STREAM,
-    }, *told;
-    int code = getaddrinfo(node, service, &ask, &told);
+    }, *found;
+    int code = getaddrinfo(node, service, &ask, &found);
     if (code && !wanted->ai_family) {
         ask.ai_family = AF_INET6;
-        code = getaddrinfo(node, service, &ask, &told);
+        code = getaddrinfo(node, service, &ask, &found);
     }
     if (code)
         return code;
-    struct sockaddr *copy = copied(told->ai_addr, told->ai_addrlen);
-    made->ai_family = told->ai_family;
+    struct sockaddr *copy = copied(found->ai_addr, found->ai_addrlen);
+    made->ai_family = found->ai_family;
     *(is_passive ? &made->ai_src_addr : &made->ai_dst_addr) = copy;
-    *(is_passive ? &made->ai_src_len : &made->ai_dst_len) = copy ? told->ai_addrlen : 0;
-    freeaddrinfo(told);
+    *(is_passive ? &made->ai_src_len : &made->ai_dst_len) = copy ? found->ai_addrlen : 0;
+    freeaddrinfo(found);
     return copy ? 0 : EAI_MEMORY;
 }
 

@@ -97,7 +97,7 @@ void cm_tell(struct cm_id *id, int what, int status)
 
 /* --- taken ----------------------------------------------------------------------------------- */
 
-int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **told)
+int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **event)
 {
     struct cm_channel *channel = channel_of(base);
     struct cm_event *event;
@@ -111,7 +111,7 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **to
             channel->last = &channel->first;
         pthread_mutex_unlock(&cm_lock);
     } while (!event); /* it was withdrawn */
-    *told = &event->base;
+    *event = &event->base;
     return 0;
 }
 

@@ -15,7 +15,7 @@
 
 #include "rc.h"
 
-enum { POLLS_AWAKE = 16, SLEEP_FABRIC_NS = 50, SLEEP_MOST_NS = 1000000 };
+enum { POLLS_AWAKE = 16, SLEEP_FABRIC_NS = 50, SLEEP_MAX_NS = 1000000 };
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -44,9 +44,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
                              struct ibv_comp_channel *channel, int comp_vector)
 {
     struct cq *cq = calloc(1, sizeof *cq);
-    if (cqe < 1 || cqe > CQE_MOST || comp_vector < 0 || comp_vector >= context->num_comp_vectors ||
+    if (cqe < 1 || cqe > CQE_MAX || comp_vector < 0 || comp_vector >= context->num_comp_vectors ||
         !cq || !(cq->entries = calloc((size_t)cqe, sizeof *cq->entries))) {
-        errno = cq && (cqe < 1 || cqe > CQE_MOST || comp_vector) ? EINVAL : ENOMEM;
+        errno = cq && (cqe < 1 || cqe > CQE_MAX || comp_vector) ? EINVAL : ENOMEM;
         free(cq);
         return NULL;
     }
@@ -64,7 +64,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 {
     struct cq *cq = (struct cq *)base;
     struct ctx *ctx = ctx_of(base->context);
-    bool is_some = cqe > 0 && cqe <= CQE_MOST;
+    bool is_some = cqe > 0 && cqe <= CQE_MAX;
     struct ibv_wc *entries = is_some ? calloc((size_t)cqe, sizeof *entries) : NULL;
     if (!entries)
         return EINVAL;
@@ -165,7 +165,7 @@ void cq_forget(struct ibv_cq *base, uint32_t qp_num)
 static void sleep_until_filled(struct ctx *ctx, struct cq *cq)
 {
     ns_t nap = SLEEP_FABRIC_NS * ctx->dilation;
-    const struct timespec most = {0, (long)(nap < SLEEP_MOST_NS ? nap : SLEEP_MOST_NS)};
+    const struct timespec most = {0, (long)(nap < SLEEP_MAX_NS ? nap : SLEEP_MAX_NS)};
     cq->waiting++;
     syscall(SYS_futex, &cq->count, FUTEX_WAIT_PRIVATE, 0, &most, NULL, 0);
     cq->waiting--;

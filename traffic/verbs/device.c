@@ -10,7 +10,7 @@ enum {
     VENDOR = 0xC105AB,
     LINK_IS_UP = 5, /* of the states of a physical port */
     FOUR_LANES = 2, /* of the widths of a link */
-    GID_TABLE_MOST = GIDS_MOST,
+    GID_TABLE_MAX = GIDS_MAX,
 };
 
 static struct ibv_device the_device = {
@@ -70,23 +70,23 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
         .page_size_cap = 4096,
         .vendor_id = VENDOR,
         .vendor_part_id = 1,
-        .max_qp = QPS_MOST - 2,
-        .max_qp_wr = WR_MOST,
+        .max_qp = QPS_MAX - 2,
+        .max_qp_wr = WR_MAX,
         .device_cap_flags = IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN,
-        .max_sge = SGE_MOST,
-        .max_sge_rd = SGE_MOST,
-        .max_cq = QPS_MOST,
-        .max_cqe = CQE_MOST,
-        .max_mr = KEYS_MOST - 1,
-        .max_pd = QPS_MOST,
-        .max_qp_rd_atom = READS_MOST,
-        .max_res_rd_atom = READS_MOST * QPS_MOST,
-        .max_qp_init_rd_atom = READS_MOST,
+        .max_sge = SGE_MAX,
+        .max_sge_rd = SGE_MAX,
+        .max_cq = QPS_MAX,
+        .max_cqe = CQE_MAX,
+        .max_mr = KEYS_MAX - 1,
+        .max_pd = QPS_MAX,
+        .max_qp_rd_atom = READS_MAX,
+        .max_res_rd_atom = READS_MAX * QPS_MAX,
+        .max_qp_init_rd_atom = READS_MAX,
         .atomic_cap = IBV_ATOMIC_HCA,
-        .max_ah = QPS_MOST,
-        .max_srq = QPS_MOST,
-        .max_srq_wr = WR_MOST,
-        .max_srq_sge = SGE_MOST,
+        .max_ah = QPS_MAX,
+        .max_srq = QPS_MAX,
+        .max_srq_wr = WR_MAX,
+        .max_srq_sge = SGE_MAX,
         .max_pkeys = 1,
         .local_ca_ack_delay = 4,
         .phys_port_cnt = 1,
@@ -120,7 +120,7 @@ static void set_speed(struct ibv_port_attr *attr, bps_t bps)
     attr->active_speed = known[i].speed;
 }
 
-static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *told,
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *wanted,
                       size_t bytes)
 {
     const struct ctx *ctx = ctx_of(context);
@@ -130,7 +130,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
         .active_mtu = ctx->active_mtu,
         .gid_tbl_len = ctx->gid_count,
         .port_cap_flags = IBV_PORT_IP_BASED_GIDS,
-        .max_msg_sz = MESSAGE_MOST,
+        .max_msg_sz = MESSAGE_MAX,
         .pkey_tbl_len = 1,
         .max_vl_num = 8,
         .phys_state = LINK_IS_UP,
@@ -139,8 +139,8 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
     if (port != 1)
         return EINVAL;
     set_speed(&attr, ctx->bps);
-    memset(told, 0, bytes);
-    memcpy(told, &attr, bytes < sizeof attr ? bytes : sizeof attr);
+    memset(wanted, 0, bytes);
+    memcpy(wanted, &attr, bytes < sizeof attr ? bytes : sizeof attr);
     return 0;
 }
 
@@ -285,7 +285,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     if (!ctx)
         return NULL;
     pthread_mutex_init(&ctx->lock, NULL);
-    ctx->qps = calloc(QPS_MOST, sizeof *ctx->qps);
+    ctx->qps = calloc(QPS_MAX, sizeof *ctx->qps);
     if (!ctx->qps || !port_open(ctx, why, sizeof why)) {
         fprintf(stderr, "closlab0: %s\n", why);
         port_close(ctx);

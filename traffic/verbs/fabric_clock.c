@@ -51,9 +51,9 @@ static __thread unsigned spins;
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *told = getenv("CLOSLAB_FABRIC_CLOCK"), *slower = getenv("CLOSLAB_DILATION");
+    const char *given = getenv("CLOSLAB_FABRIC_CLOCK"), *slower = getenv("CLOSLAB_DILATION");
     long long monotonic, wall;
-    if (!told || !slower || sscanf(told, "%lld %lld", &monotonic, &wall) != 2)
+    if (!given || !slower || sscanf(given, "%lld %lld", &monotonic, &wall) != 2)
         return;
     dilation = (int64_t)strtod(slower, NULL);
     from = monotonic;
@@ -226,9 +226,9 @@ static uint64_t fabric_cycles(void)
            (uint64_t)(((double)counted + (double)skipped_now() * a_ns) / (double)dilation);
 }
 
-static void read_instead(int number, siginfo_t *about, void *told)
+static void read_instead(int number, siginfo_t *about, void *given)
 {
-    ucontext_t *context = told;
+    ucontext_t *context = given;
     greg_t *registers = context->uc_mcontext.gregs;
     const uint8_t *code = (const uint8_t *)(uintptr_t)registers[REG_RIP];
     bool is_fault = about->si_code == SI_KERNEL; /* protection, not a page that is not there */

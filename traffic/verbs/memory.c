@@ -39,7 +39,7 @@ static struct key *free_key(struct ctx *ctx)
             return &ctx->keys[ctx->keys_free];
     if (ctx->keys_count == ctx->keys_room) {
         uint32_t room = ctx->keys_room ? 2 * ctx->keys_room : 64;
-        struct key *grown = room <= KEYS_MOST ? realloc(ctx->keys, room * sizeof *grown) : NULL;
+        struct key *grown = room <= KEYS_MAX ? realloc(ctx->keys, room * sizeof *grown) : NULL;
         if (!grown)
             return NULL;
         memset(grown + ctx->keys_room, 0, (room - ctx->keys_room) * sizeof *grown);

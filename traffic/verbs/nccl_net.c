@@ -26,10 +26,10 @@
 #include "verbs_calls.h"
 
 enum {
-    COMMS_MOST = 1024,
+    COMMS_MAX = 1024,
     REQUESTS = NCCL_NET_MAX_REQUESTS,
     CREDITS_UNDER_WAY = 2 * REQUESTS, /* data may be quicker than a credit's acknowledgement */
-    COMPLETIONS = COMMS_MOST * (REQUESTS + CREDITS_UNDER_WAY),
+    COMPLETIONS = COMMS_MAX * (REQUESTS + CREDITS_UNDER_WAY),
     GIDS_TRIED = 16,
     POLLED_AT_ONCE = 16,
     /* After the peer has closed: so often one looks for what it sent before. */
@@ -121,7 +121,7 @@ static struct {
     } while (0)
 #define WARN(...) SAY(NCCL_LOG_WARN, "NET/closlab : " __VA_ARGS__)
 
-static uint8_t told(const char *name, uint8_t otherwise)
+static uint8_t from_environment(const char *name, uint8_t otherwise)
 {
     const char *text = getenv(name);
     return text ? (uint8_t)strtoul(text, NULL, 10) : otherwise;
@@ -219,7 +219,7 @@ static ncclResult_t net_properties(int device, ncclNetProperties_v8_t *propertie
         .regIsGlobal = 1,
         .speed = speed_mbps(),
         .port = 1,
-        .maxComms = COMMS_MOST,
+        .maxComms = COMMS_MAX,
         .maxRecvs = 1,
         .netDeviceType = NCCL_NET_DEVICE_HOST,
         .netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION,
@@ -272,11 +272,11 @@ static bool connect_qp(struct comm *comm)
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR, .path_mtu = mtu, .dest_qp_num = comm->others.qpn,
         .rq_psn = comm->others.psn, .sq_psn = comm->mine.psn, .min_rnr_timer = MIN_RNR_TIMER,
-        .timeout = told("NCCL_IB_TIMEOUT", 14), .retry_cnt = told("NCCL_IB_RETRY_CNT", 7),
+        .timeout = from_environment("NCCL_IB_TIMEOUT", 14), .retry_cnt = from_environment("NCCL_IB_RETRY_CNT", 7),
         .rnr_retry = 7,
         .ah_attr = {.is_global = 1, .port_num = 1,
                     .grh = {.dgid = comm->others.gid, .sgid_index = (uint8_t)net.gid_index,
-                            .hop_limit = HOP_LIMIT, .traffic_class = told("NCCL_IB_TC", 0)}},
+                            .hop_limit = HOP_LIMIT, .traffic_class = from_environment("NCCL_IB_TC", 0)}},
     };
     if (comm->others.magic != MAGIC ||
         ibv_modify_qp(comm->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |

@@ -5,7 +5,7 @@
 #include "rc.h"
 
 enum {
-    SOURCE_PORT_LEAST = 0xC000,
+    SOURCE_PORT_MIN = 0xC000,
     CE = 3, /* of the two bits that routers mark congestion in */
     TTL = 64,
     CNP_PRIORITY_DSCP = 48,
@@ -27,7 +27,7 @@ void way_spread(struct way *way, uint32_t label, uint32_t from, uint32_t to)
         uint64_t mixed = (uint64_t)from * to * 0x9E3779B97F4A7C15u;
         label = (uint32_t)(mixed >> 32) & 0xFFFFF;
     }
-    be16_store(udp, (uint16_t)(SOURCE_PORT_LEAST | ((label ^ label >> 14) & 0x3FFF)));
+    be16_store(udp, (uint16_t)(SOURCE_PORT_MIN | ((label ^ label >> 14) & 0x3FFF)));
 }
 
 int way_find(struct ctx *ctx, struct way *way, const struct ibv_ah_attr *to)
@@ -165,7 +165,7 @@ void packet_arrived(struct ctx *ctx, uint8_t *frame, uint32_t bytes)
         ctx->counts.port_rcv_errors++;
         return;
     }
-    uint32_t number = be24_load(bth + 5) & (QPS_MOST - 1);
+    uint32_t number = be24_load(bth + 5) & (QPS_MAX - 1);
     struct qp *qp = number < ctx->qps_next ? ctx->qps[number] : NULL;
     if (!qp || !qp_is_able(qp, IBV_QPS_RTR))
         return;

@@ -28,8 +28,8 @@
 
 enum {
     AHEAD_NS = 10000000, /* on the machine's clock, */
-    AHEAD_LEAST = 2, /* if that is so many packets, */
-    AHEAD_MOST = 32, /* and no more than these */
+    AHEAD_MIN = 2, /* if that is so many packets, */
+    AHEAD_MAX = 32, /* and no more than these */
     BATCH = 64,
     EVERY_PROTOCOL = 0x0003,
     SOCKET_BUFFER = 32 << 20,
@@ -46,7 +46,7 @@ ns_t port_now(void)
     return (ns_t)t.tv_sec * NS_PER_S + (ns_t)t.tv_nsec;
 }
 
-static uint64_t told(const char *name, uint64_t otherwise)
+static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     uint64_t number = text ? strtoull(text, NULL, 10) : 0;
@@ -56,7 +56,7 @@ static uint64_t told(const char *name, uint64_t otherwise)
 static void add_gid(struct ctx *ctx, const struct sockaddr *address)
 {
     union ibv_gid gid = {0};
-    if (ctx->gid_count == GIDS_MOST)
+    if (ctx->gid_count == GIDS_MAX)
         return;
     if (address->sa_family == AF_INET) {
         gid.raw[10] = gid.raw[11] = 0xFF;
@@ -182,9 +182,9 @@ bool port_open(struct ctx *ctx, char *why, size_t room)
 {
     char interface[IFNAMSIZ];
     struct ifreq ask = {0};
-    ctx->dilation = told("CLOSLAB_DILATION", 1);
-    ctx->bps = told("CLOSLAB_LINK_BPS", 100000000000u);
-    ctx->tos = (uint8_t)(told("CLOSLAB_VERBS_DSCP", 26) << 2 | 2 /* ECN-capable */);
+    ctx->dilation = from_environment("CLOSLAB_DILATION", 1);
+    ctx->bps = from_environment("CLOSLAB_LINK_BPS", 100000000000u);
+    ctx->tos = (uint8_t)(from_environment("CLOSLAB_VERBS_DSCP", 26) << 2 | 2 /* ECN-capable */);
     if (!choose_interface(interface)) {
         snprintf(why, room, "there is no interface for it: CLOSLAB_VERBS_INTERFACE names one");
         return false;
@@ -224,8 +224,8 @@ static ns_t lasts(const struct ctx *ctx, uint64_t bytes)
 
 static ns_t ahead(const struct ctx *ctx)
 {
-    ns_t packet = lasts(ctx, PACKET_MOST), most = ns_least(AHEAD_NS, AHEAD_MOST * packet);
-    return most > AHEAD_LEAST * packet ? most : AHEAD_LEAST * packet;
+    ns_t packet = lasts(ctx, PACKET_MAX), most = ns_least(AHEAD_NS, AHEAD_MAX * packet);
+    return most > AHEAD_MIN * packet ? most : AHEAD_MIN * packet;
 }
 
 bool port_may_send(struct ctx *ctx, ns_t now)
@@ -278,7 +278,7 @@ static ns_t serve(struct ctx *ctx)
 
 static void receive(struct ctx *ctx, int from)
 {
-    static _Thread_local uint8_t frame[PACKET_MOST];
+    static _Thread_local uint8_t frame[PACKET_MAX];
     for (unsigned n = 0; n < BATCH; n++) {
         ssize_t bytes = recv(from, frame, sizeof frame, MSG_DONTWAIT | MSG_TRUNC);
         if (bytes < 0)

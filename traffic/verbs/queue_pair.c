@@ -11,9 +11,9 @@ static uint32_t at_least_one(uint32_t n) { return n ? n : 1; }
 
 static bool is_within(const struct ibv_qp_cap *cap)
 {
-    return cap->max_send_wr <= WR_MOST && cap->max_recv_wr <= WR_MOST &&
-           cap->max_send_sge <= SGE_MOST && cap->max_recv_sge <= SGE_MOST &&
-           cap->max_inline_data <= INLINE_MOST;
+    return cap->max_send_wr <= WR_MAX && cap->max_recv_wr <= WR_MAX &&
+           cap->max_send_sge <= SGE_MAX && cap->max_recv_sge <= SGE_MAX &&
+           cap->max_inline_data <= INLINE_MAX;
 }
 
 static bool receives_init(struct receive_queue *queue, uint32_t size, uint32_t sge_most)
@@ -38,8 +38,8 @@ static void qp_free(struct qp *qp)
 /* A number that nobody has; zero: all are taken. */
 static uint32_t take_number(struct ctx *ctx, struct qp *qp)
 {
-    for (uint32_t tried = 2; tried < QPS_MOST; tried++) {
-        uint32_t at = 2 + (ctx->qps_last + tried - 2) % (QPS_MOST - 2);
+    for (uint32_t tried = 2; tried < QPS_MAX; tried++) {
+        uint32_t at = 2 + (ctx->qps_last + tried - 2) % (QPS_MAX - 2);
         if (ctx->qps[at])
             continue;
         ctx->qps[at] = qp;
@@ -128,7 +128,7 @@ static void reset(struct qp *qp)
     qp->nak_sent = qp->is_dying = false;
     qp->message = NOTHING;
     qp->msn = 0;
-    for (unsigned i = 0; i < READS_MOST; i++)
+    for (unsigned i = 0; i < READS_MAX; i++)
         qp->atomics[i].seq = 0;
     cq_forget(qp->ex.qp_base.send_cq, qp->ex.qp_base.qp_num);
     cq_forget(qp->ex.qp_base.recv_cq, qp->ex.qp_base.qp_num);
@@ -139,7 +139,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
     struct ctx *ctx = ctx_of(base->context);
     pthread_mutex_lock(&ctx->lock);
     reset(qp_of(base));
-    ctx->qps[base->qp_num & (QPS_MOST - 1)] = NULL;
+    ctx->qps[base->qp_num & (QPS_MAX - 1)] = NULL;
     while (ctx->qps_next && !ctx->qps[ctx->qps_next - 1])
         ctx->qps_next--;
     pthread_mutex_unlock(&ctx->lock);
@@ -246,8 +246,8 @@ static int judge(const struct ctx *ctx, const struct qp *qp, const struct ibv_qp
         (mask & IBV_QP_PATH_MTU &&
          (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
           attr->path_mtu > ctx->active_mtu)) ||
-        (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > READS_MOST) ||
-        (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > READS_MOST))
+        (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > READS_MAX) ||
+        (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > READS_MAX))
         return EINVAL;
     return 0;
 }
@@ -309,7 +309,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
     struct srq *srq = calloc(1, sizeof *srq);
-    errno = init->attr.max_wr > WR_MOST || init->attr.max_sge > SGE_MOST ? EINVAL : ENOMEM;
+    errno = init->attr.max_wr > WR_MAX || init->attr.max_sge > SGE_MAX ? EINVAL : ENOMEM;
     if (!srq || errno == EINVAL ||
         !receives_init(&srq->queue, init->attr.max_wr, init->attr.max_sge)) {
         free(srq);

@@ -21,11 +21,11 @@ struct rates {
 struct rates *rates_read(const struct ctx *ctx)
 {
     char words[1024], *rest, *word;
-    const char *told = getenv("CLOSLAB_VERBS_CC");
-    struct rates *rates = told && *told ? calloc(1, sizeof *rates) : NULL;
+    const char *given = getenv("CLOSLAB_VERBS_CC");
+    struct rates *rates = given && *given ? calloc(1, sizeof *rates) : NULL;
     if (!rates)
         return NULL;
-    snprintf(words, sizeof words, "%s", told);
+    snprintf(words, sizeof words, "%s", given);
     for (unsigned i = 0; i < CC_COUNT; i++)
         cc_usual(&rates->values[i], i, ctx->bps);
     word = strtok_r(words, " ", &rest);
@@ -41,7 +41,7 @@ struct rates *rates_read(const struct ctx *ctx)
     }
     if (fine)
         return rates;
-    fprintf(stderr, "closlab0: CLOSLAB_VERBS_CC is no congestion control by CNPs: %s\n", told);
+    fprintf(stderr, "closlab0: CLOSLAB_VERBS_CC is no congestion control by CNPs: %s\n", given);
     free(rates);
     return NULL;
 }

@@ -20,18 +20,18 @@
 #include "verbs_abi.h"
 
 enum {
-    SGE_MOST = 16,
-    INLINE_MOST = 512,
-    WR_MOST = 16384,
-    CQE_MOST = 1 << 20,
-    READS_MOST = 16, /* and atomics, under way at once in either direction */
-    QPS_MOST = 1 << 16, /* of a process: the low half of a queue pair's number */
-    KEYS_MOST = 1 << 20,
-    GIDS_MOST = 16,
+    SGE_MAX = 16,
+    INLINE_MAX = 512,
+    WR_MAX = 16384,
+    CQE_MAX = 1 << 20,
+    READS_MAX = 16, /* and atomics, under way at once in either direction */
+    QPS_MAX = 1 << 16, /* of a process: the low half of a queue pair's number */
+    KEYS_MAX = 1 << 20,
+    GIDS_MAX = 16,
     WINDOW = 512, /* packets under way of a queue pair */
     ACK_EVERY = 32, /* packets: so often one asks for an answer within a message */
-    PACKET_MOST = 4096 + 256,
-    MESSAGE_MOST = 1 << 30,
+    PACKET_MAX = 4096 + 256,
+    MESSAGE_MAX = 1 << 30,
 };
 
 enum rc_opcode {
@@ -74,7 +74,7 @@ struct work {
     int opcode;
     unsigned flags, sges;
     uint32_t returned; /* bytes of a READ that have come */
-    struct ibv_sge sge[SGE_MOST];
+    struct ibv_sge sge[SGE_MAX];
     uint8_t *inlined;
     struct ibv_ah *ah; /* a datagram's; what else it needs stands in rkey (Q key) and remote (QP) */
 };
@@ -82,7 +82,7 @@ struct work {
 struct receive {
     uint64_t wr_id;
     unsigned sges;
-    struct ibv_sge sge[SGE_MOST];
+    struct ibv_sge sge[SGE_MAX];
 };
 
 struct receive_queue {
@@ -157,17 +157,17 @@ struct qp {
     uint64_t write_at;
     uint32_t write_key, write_left, received;
     struct receive_queue receives;
-    struct answer answers[4 * READS_MOST];
+    struct answer answers[4 * READS_MAX];
     unsigned answers_head, answers_count;
-    struct { uint64_t seq, was; } atomics[READS_MOST];
+    struct { uint64_t seq, was; } atomics[READS_MAX];
     unsigned atomics_next;
     ns_t cnp_at;
     struct cc *cc; /* or NULL: as fast as the link */
     ns_t leaves_at; /* when the next packet may, by that */
     /* of ibv_wr_start to ibv_wr_complete */
     struct ibv_send_wr building[1];
-    struct ibv_sge building_sge[SGE_MOST];
-    uint8_t building_inline[INLINE_MOST];
+    struct ibv_sge building_sge[SGE_MAX];
+    uint8_t building_inline[INLINE_MAX];
     int building_error;
     bool is_building, is_extended;
     struct built { uint32_t count; uint64_t to_assign; } built_from;
@@ -197,7 +197,7 @@ struct ctx {
     ns_t free_at; /* when the link has sent what it was given */
     uint8_t mac[6], tos;
     uint32_t mtu; /* of the interface */
-    union ibv_gid gids[GIDS_MOST];
+    union ibv_gid gids[GIDS_MAX];
     int gid_count;
     struct qp **qps; /* by the low half of their numbers, up to qps_next */
     uint32_t qps_next, qps_last;
@@ -205,7 +205,7 @@ struct ctx {
     struct rates *rates; /* or NULL */
     struct key *keys;
     uint32_t keys_count, keys_room, keys_free; /* keys_free: those before it are all taken */
-    uint8_t frame[PACKET_MOST];
+    uint8_t frame[PACKET_MAX];
     FILE *record; /* or NULL */
     struct counts counts, shown; /* shown: so much of them is in the files of /sys */
     ns_t shown_at;

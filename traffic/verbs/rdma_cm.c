@@ -12,7 +12,7 @@ enum {
     ACK_TIMEOUT = 8, /* 4.096 us * 2^8: a fabric's round trips are some microseconds, */
     UNDILATED_ACK_TIMEOUT = 17, /* a machine's some tenths of a second, if it is busy */
     RNR_TIMER = 1,
-    READS_MOST = 16,
+    READS_MAX = 16,
     BACKLOG = 128,
 };
 
@@ -308,7 +308,7 @@ static int attributes(const struct cm_id *id, struct ibv_qp_attr *attr, int stat
         attr->path_mtu = (int)least;
         attr->dest_qp_num = theirs->qpn;
         attr->rq_psn = theirs->psn;
-        attr->max_dest_rd_atomic = at_most(ours->reads_in, READS_MOST);
+        attr->max_dest_rd_atomic = at_most(ours->reads_in, READS_MAX);
         attr->min_rnr_timer = RNR_TIMER;
         return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -317,7 +317,7 @@ static int attributes(const struct cm_id *id, struct ibv_qp_attr *attr, int stat
     attr->timeout = getenv("CLOSLAB_DILATION") ? ACK_TIMEOUT : UNDILATED_ACK_TIMEOUT;
     attr->retry_cnt = at_most(ours->retries, 7);
     attr->rnr_retry = at_most(theirs->rnr_retries, 7);
-    attr->max_rd_atomic = at_most(at_most(ours->reads_out, theirs->reads_in), READS_MOST);
+    attr->max_rd_atomic = at_most(at_most(ours->reads_out, theirs->reads_in), READS_MAX);
     return IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
            IBV_QP_MAX_QP_RD_ATOMIC;
 }

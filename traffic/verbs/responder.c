@@ -11,7 +11,7 @@ enum { ATOMIC_ETH = 28 };
 
 static struct answer *answer_at(struct qp *qp, unsigned index)
 {
-    return &qp->answers[(qp->answers_head + index) % (4 * READS_MOST)];
+    return &qp->answers[(qp->answers_head + index) % (4 * READS_MAX)];
 }
 
 static void owe(struct qp *qp, struct answer answer)
@@ -23,7 +23,7 @@ static void owe(struct qp *qp, struct answer answer)
         *last = answer;
         return;
     }
-    if (qp->answers_count < 4 * READS_MOST)
+    if (qp->answers_count < 4 * READS_MAX)
         *answer_at(qp, qp->answers_count++) = answer; /* else it is asked for again */
 }
 
@@ -190,7 +190,7 @@ static uint8_t take_atomic(struct ctx *ctx, struct qp *qp, const struct request 
         was = __atomic_fetch_add(at, swap_add, __ATOMIC_SEQ_CST);
     else
         __atomic_compare_exchange_n(at, &was, swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    unsigned place = qp->atomics_next++ % READS_MOST;
+    unsigned place = qp->atomics_next++ % READS_MAX;
     qp->atomics[place].seq = r->seq;
     qp->atomics[place].was = was;
     return 0;
@@ -203,9 +203,9 @@ static void owe_fetched(struct qp *qp, const struct request *r)
     if (r->opcode != RC_READ_REQUEST) {
         answer.kind = ANSWER_ATOMIC;
         unsigned place = 0;
-        while (place < READS_MOST && qp->atomics[place].seq != r->seq)
+        while (place < READS_MAX && qp->atomics[place].seq != r->seq)
             place++;
-        if (place == READS_MOST)
+        if (place == READS_MAX)
             return; /* too long ago: the peer may not have so many under way */
         answer.address = qp->atomics[place].was;
     }
@@ -339,7 +339,7 @@ void responder_send(struct ctx *ctx, struct qp *qp, ns_t now)
         else
             is_over = sent = send_word(ctx, qp, first);
         if (is_over) {
-            qp->answers_head = (qp->answers_head + 1) % (4 * READS_MOST);
+            qp->answers_head = (qp->answers_head + 1) % (4 * READS_MAX);
             qp->answers_count--;
         }
         if (!sent)

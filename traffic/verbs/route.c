@@ -11,12 +11,12 @@
 
 #include "rc.h"
 
-enum { TRIES = 40, TRY_NS = 25000000, DISCARD_PORT = 9, ADDRESS_MOST = 16 };
+enum { TRIES = 40, TRY_NS = 25000000, DISCARD_PORT = 9, ADDRESS_MAX = 16 };
 
 struct address {
     int family;
     uint32_t bytes;
-    uint8_t raw[ADDRESS_MOST];
+    uint8_t raw[ADDRESS_MAX];
 };
 
 static struct address address_of(const union ibv_gid *gid)
@@ -69,7 +69,7 @@ static bool find_gateway(struct address *next)
         struct nlmsghdr header;
         struct rtmsg route;
         struct rtattr attribute;
-        uint8_t address[ADDRESS_MOST];
+        uint8_t address[ADDRESS_MAX];
     } message = {
         .header = {.nlmsg_len = sizeof message, .nlmsg_type = RTM_GETROUTE,
                    .nlmsg_flags = NLM_F_REQUEST},
@@ -77,7 +77,7 @@ static bool find_gateway(struct address *next)
         .attribute = {(uint16_t)RTA_LENGTH(next->bytes), RTA_DST},
     };
     memcpy(message.address, next->raw, next->bytes);
-    message.header.nlmsg_len -= ADDRESS_MOST - next->bytes;
+    message.header.nlmsg_len -= ADDRESS_MAX - next->bytes;
     return ask(&message, message.header.nlmsg_len, take_gateway, next);
 }
 
@@ -90,13 +90,13 @@ struct neighbour {
 static bool take_neighbour(const struct nlmsghdr *answer, void *with)
 {
     const struct neighbour *wanted = with;
-    const struct ndmsg *told = NLMSG_DATA(answer);
+    const struct ndmsg *entry = NLMSG_DATA(answer);
     const uint8_t *mac = NULL;
     bool is_it = false;
-    int left = (int)NLMSG_PAYLOAD(answer, sizeof *told);
+    int left = (int)NLMSG_PAYLOAD(answer, sizeof *entry);
     const int unknown = NUD_INCOMPLETE | NUD_FAILED;
-    struct rtattr *a = (void *)((uint8_t *)NLMSG_DATA(answer) + NLMSG_ALIGN(sizeof *told));
-    if (told->ndm_ifindex != wanted->ifindex || told->ndm_state & unknown)
+    struct rtattr *a = (void *)((uint8_t *)NLMSG_DATA(answer) + NLMSG_ALIGN(sizeof *entry));
+    if (entry->ndm_ifindex != wanted->ifindex || entry->ndm_state & unknown)
         return false;
     for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         if (a->rta_type == NDA_DST && RTA_PAYLOAD(a) == wanted->address->bytes)

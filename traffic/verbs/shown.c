@@ -14,7 +14,7 @@
 
 #define PORT "/sys/class/infiniband/closlab0/ports/1/"
 
-enum { EVERY_NS = 100000000, PATH_MOST = 160 };
+enum { EVERY_NS = 100000000, PATH_BYTES = 160 };
 
 static const struct { const char *folder, *name; } known[] = {
 #define NAME(folder, name) {#folder, #name},
@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct counts) == KNOWN * sizeof(uint64_t), "each is one n
 /* False: there is no such folder. */
 static bool show(const char *place, int index, const char *text)
 {
-    char path[PATH_MOST], line[96];
+    char path[PATH_BYTES], line[96];
     snprintf(path, sizeof path, PORT "%s/%d", place, index);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
@@ -60,7 +60,7 @@ void shown_addresses(const struct ctx *ctx, const char *interface)
 /* False: there is no such file. */
 static bool add(const char *folder, const char *name, uint64_t more)
 {
-    char path[PATH_MOST], text[24] = "";
+    char path[PATH_BYTES], text[24] = "";
     snprintf(path, sizeof path, PORT "%s/%s", folder, name);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
@@ -75,10 +75,10 @@ static bool add(const char *folder, const char *name, uint64_t more)
 }
 
 /* A number never becomes shorter, so whoever reads meanwhile sees the one or the other. */
-static void add_all(const struct counts *now, struct counts *told)
+static void add_all(const struct counts *now, struct counts *totals)
 {
     const uint64_t *numbers = (const uint64_t *)now;
-    uint64_t *before = (uint64_t *)told;
+    uint64_t *before = (uint64_t *)totals;
     for (unsigned i = 0; i < KNOWN; i++) {
         if (numbers[i] != before[i] && known[i].folder[0] != 'o' &&
             !add(known[i].folder, known[i].name, numbers[i] - before[i]))

@@ -13,7 +13,7 @@
 
 #include "rc.h"
 
-enum { LOOK_NS = 2000000, LOOKS_MOST = 5000, NAME_MOST = 16 };
+enum { LOOK_NS = 2000000, LOOKS_MAX = 5000, NAME_BYTES = 16 };
 
 static unsigned files_in(const char *folder)
 {
@@ -31,17 +31,17 @@ void begin_together(void)
 {
     static atomic_bool begun;
     const struct timespec look = {0, LOOK_NS};
-    const char *told = getenv("CLOSLAB_VERBS_TOGETHER");
-    char folder[2048], name[NAME_MOST], path[sizeof folder + sizeof name];
+    const char *given = getenv("CLOSLAB_VERBS_TOGETHER");
+    char folder[2048], name[NAME_BYTES], path[sizeof folder + sizeof name];
     unsigned count;
-    if (!told || atomic_exchange(&begun, true) ||
-        sscanf(told, "%2047s %u %15s", folder, &count, name) != 3)
+    if (!given || atomic_exchange(&begun, true) ||
+        sscanf(given, "%2047s %u %15s", folder, &count, name) != 3)
         return;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
     close(fd);
-    for (unsigned i = 0; files_in(folder) < count && i < LOOKS_MOST; i++)
+    for (unsigned i = 0; files_in(folder) < count && i < LOOKS_MAX; i++)
         nanosleep(&look, NULL);
 }

@@ -35,7 +35,7 @@ static int judge(const struct qp *qp, const struct ibv_send_wr *wr, uint64_t len
     if (datagram_is(qp) && (!wr->wr.ud.ah || length > qp->mtu))
         return EINVAL;
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge ||
-        length > MESSAGE_MOST || (is_atomic && length != 8))
+        length > MESSAGE_MAX || (is_atomic && length != 8))
         return EINVAL;
     if (is_fetch(wr->opcode) && (wr->send_flags & IBV_SEND_INLINE || !qp->attr.max_rd_atomic))
         return EINVAL;
@@ -287,7 +287,7 @@ static void wr_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uin
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv_sge *list)
 {
     struct qp *qp = of(ex);
-    if (count > SGE_MOST) {
+    if (count > SGE_MAX) {
         qp->building_error = EINVAL;
         return;
     }
@@ -305,7 +305,7 @@ static void wr_set_inline_list(struct ibv_qp_ex *ex, size_t count, const struct 
     struct qp *qp = of(ex);
     size_t bytes = 0;
     for (size_t i = 0; i < count; bytes += list[i++].length) {
-        if (list[i].length > INLINE_MOST - bytes) {
+        if (list[i].length > INLINE_MAX - bytes) {
             qp->building_error = EINVAL;
             return;
         }

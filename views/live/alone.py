@@ -15,7 +15,7 @@ from views.report.palette import sheet
 PAGE = Path(__file__).parent / "page"
 # What the page is made of besides its own files, by the names under which it asks for them.
 MADE = {"/colours.css": sheet(), "/looks.js": LOOKS}
-_MOST = 800  # snapshots: as many as a screen has columns
+_MAX = 800  # snapshots: as many as a screen has columns
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">\n')
 _SCRIPT = re.compile(r'<script src="([^"]+)" defer></script>\n')
 _INDEX = "index.html"
@@ -23,7 +23,7 @@ _INDEX = "index.html"
 
 def page(run: KeptRun) -> str:
     """The file."""
-    shown = film(run, _MOST)
+    shown = film(run, _MAX)
     shown["scene"]["id"] = ""  # which tells one run that is served from the next
     inside = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
     held = f'<script type="application/json" id="held">{inside}</script>\n'

@@ -38,12 +38,12 @@ Tell = Callable[[Scene, Frame], Leaves]
 
 LOOPBACK = "127.0.0.1"
 _VERSION = "0.8.0"
-_LEAST_S = 0.1  # between two samples
+_MIN_S = 0.1  # between two samples
 _USUAL_S = 1.0  # where the target is to choose
 _NEVER = float("inf")
-_MOST_CLIENTS = 16
-_MOST_PATHS = 256  # of a request
-_MOST_BYTES = 64 << 10
+_MAX_CLIENTS = 16
+_MAX_PATHS = 256  # of a request
+_MAX_BYTES = 64 << 10
 _UNHEARD_S = 3_600  # a call may wait for the machine; gRPC itself lets it for 30 s
 _SMALL = "paused-permille", "as", "peer-as"  # numbers of 16 and 32 bits; all others have 64
 _MODELS = (
@@ -124,12 +124,12 @@ def serving(hub: Hub, port: int) -> Iterator[int]:
 def _listening(servicer: _Servicer, at: str) -> Iterator[int]:
     """A target that answers."""
     server = grpc.server(
-        futures.ThreadPoolExecutor(_MOST_CLIENTS, "gnmi"),
-        maximum_concurrent_rpcs=_MOST_CLIENTS,  # who comes then is told so, and does not wait
+        futures.ThreadPoolExecutor(_MAX_CLIENTS, "gnmi"),
+        maximum_concurrent_rpcs=_MAX_CLIENTS,  # who comes then is told so, and does not wait
         options=[
             ("grpc.so_reuseport", 0),  # a port that somebody has is taken
-            ("grpc.max_receive_message_length", _MOST_BYTES),
-            ("grpc.max_metadata_size", _MOST_BYTES),
+            ("grpc.max_receive_message_length", _MAX_BYTES),
+            ("grpc.max_metadata_size", _MAX_BYTES),
             ("grpc.server_max_unrequested_time_in_server", _UNHEARD_S),
         ],
     )
@@ -274,7 +274,7 @@ class _Servicer:
             if self._hub.is_over and not any(plan.every_s for plan in plans):
                 return
             if is_news:
-                time.sleep(_LEAST_S)  # snapshots may come a thousand times a second
+                time.sleep(_MIN_S)  # snapshots may come a thousand times a second
 
     def _answers(
         self,
@@ -302,8 +302,8 @@ class _Servicer:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "encodings are JSON, JSON_IETF and PROTO")
 
     def _check_count(self, paths: Sequence[Any], context: Any) -> None:
-        if len(paths) > _MOST_PATHS:
-            problem = f"{len(paths):,} paths at once: {_MOST_PATHS} are allowed"
+        if len(paths) > _MAX_PATHS:
+            problem = f"{len(paths):,} paths at once: {_MAX_PATHS} are allowed"
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, problem)
 
     def _read(self, prefix: Any, path: Any) -> Path:
@@ -343,11 +343,11 @@ class _Plan:
         self._path = path
         self.on_change = asked.mode == pb.ON_CHANGE
         given_s = asked.sample_interval / 1e9
-        usual_s = _USUAL_S if asked.mode == pb.TARGET_DEFINED else _LEAST_S
-        self.every_s = None if self.on_change else max(_LEAST_S, given_s or usual_s)
+        usual_s = _USUAL_S if asked.mode == pb.TARGET_DEFINED else _MIN_S
+        self.every_s = None if self.on_change else max(_MIN_S, given_s or usual_s)
         self._is_news_only = self.on_change or asked.suppress_redundant
         beats_s = asked.heartbeat_interval / 1e9
-        self._beat_s = max(_LEAST_S, beats_s) if beats_s and self._is_news_only else _NEVER
+        self._beat_s = max(_MIN_S, beats_s) if beats_s and self._is_news_only else _NEVER
         self._beats = 0.0  # when all of it is told, news or not
         self._samples = 0.0  # when it is looked at
         self._before: Leaves = {}

@@ -14,7 +14,7 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST = 64
+MAX = 64
 REQUEST_S = 10.0
 """How long a request may take to come, its body included."""
 TAKEN_S = 30.0
@@ -35,16 +35,16 @@ class Guest(H11Protocol):
         super().connection_made(transport)
         known[self] = None
         self._wait()
-        if len(known) > 2 * MOST:
+        if len(known) > 2 * MAX:
             self._make_room()
-        elif len(known) > MOST:
+        elif len(known) > MAX:
             self.loop.call_later(_MOMENT_S, self._make_room)
 
     def _make_room(self) -> None:
         """Send one away who was here before, if there are still too many."""
         known: dict[Guest, None] = self.app_state["guests"]
         others = [guest for guest in known if guest is not self]
-        if len(known) > MOST:
+        if len(known) > MAX:
             next((guest for guest in others if guest._is_awaited), others[0]).leave()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -23,8 +23,8 @@ from topologies import Fabric
 from views.report.steps import Step
 from views.report.topology import CLASSES, outline
 
-_MOST_CELLS = 3_000_000  # directions in all snapshots that are remembered
-_MOST_SNAPSHOTS = 2_000
+_MAX_CELLS = 3_000_000  # directions in all snapshots that are remembered
+_MAX_SNAPSHOTS = 2_000
 _MANY = 1000  # shares as whole numbers
 
 
@@ -152,7 +152,7 @@ class Hub:
     _bells: set[Callable[[], None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        most = max(2, min(_MOST_SNAPSHOTS, _MOST_CELLS // max(1, len(self.scene.rates))))
+        most = max(2, min(_MAX_SNAPSHOTS, _MAX_CELLS // max(1, len(self.scene.rates))))
         self._frames = deque(maxlen=most)
 
     @property

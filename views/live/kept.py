@@ -14,7 +14,7 @@ from views.live.hub import Frame, Scene, recorded
 from views.report.kept import KeptFlow, KeptRun
 from views.report.steps import steps
 
-_MOST_MESSAGES = 64
+_MAX_MESSAGES = 64
 
 
 def snapshots(run: KeptRun, every_ns: int = 1, most: int = 0) -> Iterator[Snapshot]:
@@ -109,6 +109,6 @@ class _Course:
         self._taken = begun
         under_way = (
             Message(flow.src, flow.dst, flow.bytes, flow.start_ns or 0, flow.what)
-            for flow in self._open[:_MOST_MESSAGES]
+            for flow in self._open[:_MAX_MESSAGES]
         )
         return Messages(self._count, bisect_right(self._ends, now_ns), tuple(under_way))

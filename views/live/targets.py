@@ -26,7 +26,7 @@ Path = tuple[Step, ...]
 Value = int | str
 Leaves = dict[Path, Value]
 
-MOST_TARGETS = 64  # switches that are targets of their own
+MAX_TARGETS = 64  # switches that are targets of their own
 MODELS = (
     ("openconfig-interfaces", "OpenConfig working group", "3.0.0"),
     ("openconfig-if-ethernet", "OpenConfig working group", "2.12.0"),
@@ -51,7 +51,7 @@ def keyed(name: str, key: str, value: str) -> Step:
 
 def targets(fabric: Fabric) -> dict[Node, str]:
     """The switches that are targets, and the addresses of this machine's loopback they are at."""
-    if len(fabric.switches) > MOST_TARGETS:
+    if len(fabric.switches) > MAX_TARGETS:
         return {}
     own = 127 << 24 | 255 << 16
     return {s: str(IPv4Address(own | int(fabric.loopback(s)) & 0xFFFF)) for s in fabric.switches}

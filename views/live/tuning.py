@@ -19,7 +19,7 @@ from typing import Any
 
 from lab.engines import RunOptions
 from lab.engines.sim.engine import SIMULATING
-from lab.engines.sim.parts import threads_here
+from lab.engines.sim.partition import threads_here
 from lab.errors import LabError
 from lab.progress import Hear, HeardStages, Progress, until
 from lab.results.cautions import cautions
@@ -40,9 +40,9 @@ Settings = Mapping[str, str]  # by key, as --set has it; empty: nothing
 
 _SNAPSHOTS = 320  # of a run: as many as a drawing of it tells apart,
 _CELLS = 12_000  # or as many as are told in a tenth of a second: directions in all of them
-_MOST_SETTINGS = 64
+_MAX_SETTINGS = 64
 _SOON_S = 0.3  # after the question, when what lasts is shown as far as it is,
-_LEAST_S = 0.05  # but not before so much of simulating
+_MIN_S = 0.05  # but not before so much of simulating
 _HARDLY = 0.005  # of a figure, that it may differ by and be the same
 
 
@@ -148,8 +148,8 @@ class Tuning:
     # --- how it is done --------------------------------------------------------------------------
 
     def _scenario(self, settings: Settings) -> Scenario:
-        if len(settings) > _MOST_SETTINGS:
-            raise LabError(f"{len(settings)} settings are more than {_MOST_SETTINGS}")
+        if len(settings) > _MAX_SETTINGS:
+            raise LabError(f"{len(settings)} settings are more than {_MAX_SETTINGS}")
         return catalogue.load(self.name, (*self.changes, *_words(settings)))
 
     def _made(self, scenario: Scenario, asked: _Asked, patience_s: float | None) -> _Made:
@@ -231,7 +231,7 @@ def _until(end: threading.Event, patience_s: float | None) -> Hear:
     def hear(now: Progress | None) -> None:
         nonlocal due_s
         if patience_s is not None and now is not None and now.stage == SIMULATING:
-            due_s = due_s or max(asked_s + patience_s, time.monotonic() + _LEAST_S)
+            due_s = due_s or max(asked_s + patience_s, time.monotonic() + _MIN_S)
             if time.monotonic() > due_s and not now.is_over:
                 end.set()
         broken_off(now)

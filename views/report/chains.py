@@ -19,10 +19,10 @@ from views.report.kept import KeptFlow, KeptRun, once
 from views.report.standing import Row, chain, led_to, paused
 from views.report.suspects import HARDLY, storming, ways
 
-_MOST_NAMED = 4
-_MOST_MESSAGES = 48  # the slowest
-_MOST_PHASES = 32  # the first
-_MOST_JOBS = 64  # those that the fabric slowed most
+_MAX_NAMED = 4
+_MAX_MESSAGES = 48  # the slowest
+_MAX_PHASES = 32  # the first
+_MAX_JOBS = 64  # those that the fabric slowed most
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def slow(run: KeptRun) -> list[KeptFlow]:
     missing = [flow for flow in run.flows if flow.start_ns is not None and flow.fct_ns is None]
     late = [flow for flow in run.flows if (flow.slowdown or 0.0) >= HARDLY]
     late.sort(key=lambda flow: -(flow.slowdown or 0.0))
-    return [*missing, *late][:_MOST_MESSAGES]
+    return [*missing, *late][:_MAX_MESSAGES]
 
 
 def phases(run: KeptRun) -> list[tuple[str, Chain]]:
@@ -65,7 +65,7 @@ def phases(run: KeptRun) -> list[tuple[str, Chain]]:
     if len(together) < 2:
         return []
     found = []
-    for (what, step), flows in [*together.items()][:_MOST_PHASES]:
+    for (what, step), flows in [*together.items()][:_MAX_PHASES]:
         begin = min(flow.start_ns or 0 for flow in flows)
         last = max(flows, key=lambda flow: (_end_ns(flow), flow.slowdown or 0.0))
         lasted = _end_ns(last) - begin
@@ -84,7 +84,7 @@ def jobs(run: KeptRun) -> dict[str, Chain]:
         return {}
     names = dict.fromkeys([found.longest_queued.name, *(job.name for job in found.slowest)])
     by_name = {job.name: job for job in found.jobs}
-    return {name: _job(run, by_name[name]) for name in [*names][:_MOST_JOBS]}
+    return {name: _job(run, by_name[name]) for name in [*names][:_MAX_JOBS]}
 
 
 def _job(run: KeptRun, job: JobOfCluster) -> Chain:
@@ -235,6 +235,6 @@ def _root(run: KeptRun, way: Sequence[str], fullest: Mapping[str, tuple[int, str
 
 
 def _named(names: Sequence[str]) -> str:
-    if len(names) > _MOST_NAMED:
+    if len(names) > _MAX_NAMED:
         return plural(len(names), "direction")
     return listed(names)

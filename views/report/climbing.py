@@ -27,11 +27,11 @@ from views.report.svg import FONT, WIDTH, Drawing, Line, Scale, apart, linear, x
 
 _LEFT, _RIGHT, _AXIS = 112.0, WIDTH - 36, 32.0
 _ZOOM_NS = 50_000  # at least
-_MOST_ROWS = 14
-_MOST_EVER = 200  # of those, unfolded
+_MAX_ROWS = 14
+_MAX_EVER = 200  # of those, unfolded
 _ROW, _QUEUE = 18.0, 54.0
-_MOST_HELD = 3  # told in words
-_MOST_SIGNS = 400  # of XOFF and XON: more than anybody could tell apart
+_MAX_HELD = 3  # told in words
+_MAX_SIGNS = 400  # of XOFF and XON: more than anybody could tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class _Held:
 def climbing(run: KeptRun, end_ns: float, zoom: Zoom | None) -> Drawing | None:
     """The drawing."""
     rows = paused(run)
-    return _drawn(run, rows, end_ns, zoom, _MOST_ROWS) if rows else None
+    return _drawn(run, rows, end_ns, zoom, _MAX_ROWS) if rows else None
 
 
 def _drawn(
@@ -142,10 +142,10 @@ def _drawn(
 def the_rest(run: KeptRun, end_ns: float) -> Unfolded | None:
     """All directions over the whole run, where the drawing has no room for them."""
     rows = paused(run)
-    if len(rows) <= _MOST_ROWS:
+    if len(rows) <= _MAX_ROWS:
         return None
-    said = "All" if len(rows) <= _MOST_EVER else f"{_MOST_EVER} of"
-    whole = _drawn(run, rows, end_ns, None, _MOST_EVER)
+    said = "All" if len(rows) <= _MAX_EVER else f"{_MAX_EVER} of"
+    whole = _drawn(run, rows, end_ns, None, _MAX_EVER)
     return Unfolded(f"{said} {len(rows)} paused directions", whole)
 
 
@@ -187,7 +187,7 @@ def _title(run: KeptRun, rows: Sequence[Row]) -> str:
     if deepest:
         said += f"; {alone} began by themselves, and up to {deepest} others in a row followed"
     own = [row for row in rows if row.held_by and not row.cause]
-    for row in sorted(own, key=lambda row: -row.stood_ns)[:_MOST_HELD]:
+    for row in sorted(own, key=lambda row: -row.stood_ns)[:_MAX_HELD]:
         said += f"; {row.name} {percent(row.held)} of its time while {row.held_by} did"
     ring = circle(run)
     return said + (f"; a deadlock: {' waits for '.join(ring)}." if ring else ".")
@@ -227,9 +227,9 @@ def _zoomed(
             head = time(row.first_ns), tops[row.name] + 1
             tip = f"{cause.name} stood still, so {row.name} had to"
             led.append((*start, *head, tip))
-        for note in inside[: _MOST_SIGNS - signs]:
+        for note in inside[: _MAX_SIGNS - signs]:
             _sign(drawing, time(note.time_ns), tops[row.name], note)
-        signs = min(_MOST_SIGNS, signs + len(inside))
+        signs = min(_MAX_SIGNS, signs + len(inside))
     for x1, y1, x2, y2, _ in led:  # light around them, to be seen across what stands still
         drawing.line(x1, y1, x2, y2, stroke=PAPER, stroke_width=3.6)
     for x1, y1, x2, y2, tip in led:

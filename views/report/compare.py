@@ -30,8 +30,8 @@ from views.report.svg import WIDTH, Drawing
 from views.report.verdict import verdict
 
 KEPT, SCHEMA = "comparison.json", "closlab.comparison/1"
-_MOST_BESIDE, _BETWEEN = 3, 24.0  # of a figure
-_MOST = 12  # of which one can still see anything
+_MAX_BESIDE, _BETWEEN = 3, 24.0  # of a figure
+_MAX = 12  # of which one can still see anything
 _HEAD, _ROW, _TITLED = 100.0, 17.5, 60.0  # on paper: what is above, a row, a section's title
 _LONGEST_NAME = 24  # of what stands above a column
 _BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
@@ -51,8 +51,8 @@ class Comparison:
                 "there is nothing to compare with: name two runs at least",
                 "Such as:  closlab compare runs/incast-*",
             )
-        if len(folders) > _MOST:
-            raise LabError(f"{len(folders)} runs are too many side by side; name {_MOST} at most")
+        if len(folders) > _MAX:
+            raise LabError(f"{len(folders)} runs are too many side by side; name {_MAX} at most")
         return cls(tuple(map(read_run, folders)))
 
     @cached_property
@@ -161,7 +161,7 @@ def figures_of(comparison: Comparison) -> Figures:
 
 def side_by_side(drawn: Sequence[tuple[str, Drawing | None]]) -> Drawing:
     """Pictures of runs beside each other, each under its run's name."""
-    across = min(_MOST_BESIDE, len(drawn))
+    across = min(_MAX_BESIDE, len(drawn))
     title = " ".join(f"{name}: {drawing.title}" for name, drawing in drawn if drawing)
     whole = Drawing(0, title, width=across * (WIDTH + _BETWEEN) - _BETWEEN)
     for row in _rows(list(zip(drawn, cycle(SERIES), strict=False)), across):
@@ -209,7 +209,7 @@ def _body(title: str, comparison: Comparison) -> Iterator[str]:
             Panel(COMPLETION_TIMES, drawing, "The share of messages complete within a time."), 2
         ),
     )
-    yield page.beside(whole) if len(runs) <= _MOST_BESIDE else "".join(whole)
+    yield page.beside(whole) if len(runs) <= _MAX_BESIDE else "".join(whole)
     limits = Limits.of(runs)
     of_each = [panels(run, limits) for run in runs]
     shown = [

@@ -25,8 +25,8 @@ from traffic.collectives import TrafficError, complaint
 Row = TypeVar("Row", bound=NamedTuple)
 Found = TypeVar("Found")
 _ROWS_AT_ONCE = 4096
-_MOST_DIGITS, _BEYOND = 20, 1 << 62
-_MOST_BYTES = 1 << 31
+_MAX_DIGITS, _BEYOND = 20, 1 << 62
+_MAX_BYTES = 1 << 31
 _DAMAGED = "It may be damaged or of another version of closlab: run the scenario again."
 
 
@@ -249,7 +249,7 @@ def _natural(path: Path) -> tuple[int, str]:
 
 def _text(path: Path) -> str:
     try:
-        return read_text(path, _MOST_BYTES)
+        return read_text(path, _MAX_BYTES)
     except NoFileError:
         raise LabError(
             f"there is no run in {shown(path.parent)}: it has no {path.name}",
@@ -317,7 +317,7 @@ def _understood(
 
 
 def _whole(text: str) -> int:
-    found = int(text) if len(text) < _MOST_DIGITS else _BEYOND
+    found = int(text) if len(text) < _MAX_DIGITS else _BEYOND
     if not 0 <= found < _BEYOND:
         raise ValueError("a number that nobody counted")
     return found

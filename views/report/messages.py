@@ -34,12 +34,12 @@ from views.report.suspects import aggressors, straggler, victims
 from views.report.svg import FONT, ROOM, WIDTH, Drawing, Scale, linear, width_of, x_axis
 
 _LEFT, _RIGHT, _AXIS = 50.0, WIDTH - 8, 32.0
-_MOST_ROWS = 32
-_MOST_LANES = 6
-_MOST_TIPS = 1000  # boxes that say what they are where a pointer rests
+_MAX_ROWS = 32
+_MAX_LANES = 6
+_MAX_TIPS = 1000  # boxes that say what they are where a pointer rests
 _SLOWEST = "m0"
 _KINDS = tuple(SERIES[at] for at in (0, 1, 6, 7, 2))  # of messages, by how many there are
-_MOST_STEPS = 12
+_MAX_STEPS = 12
 _BAND = 13.0
 # What hosts do by themselves.
 _WORKS = {"compute": WORK, "forward": WORK, "backward": SERIES[3]}
@@ -47,7 +47,7 @@ _INSIDE = SERIES[5]
 _USUAL = {"compute": "computing", "forward": "forward pass", "backward": "backward pass"}
 _ALONE = "alone it would have ended here"
 _LATE = 1.2  # times as long as alone, from which on it is shown where a message would have ended
-_LEAST_ROOM = 8.0  # of that, so that one can see it
+_MIN_ROOM = 8.0  # of that, so that one can see it
 _LEAVES = 46.0  # for the names of leaves, where hosts stand by these
 _APART = 1.2  # what is nearer is drawn as one where there is very much
 
@@ -131,7 +131,7 @@ def _chosen(
     """The hosts that there is room for, and what is to be said of that: all of a few; of many those
     that matter, and of each leaf the slowest and the fastest; of very many leaves some, the one
     with the slowest host and that whose slowest is fastest among them."""
-    if len(busy) <= _MOST_ROWS:
+    if len(busy) <= _MAX_ROWS:
         return list(busy), []
     how_slow: dict[str, tuple[float, int]] = dict.fromkeys(busy, (0.0, 0))
     for flow in run.flows:
@@ -144,8 +144,8 @@ def _chosen(
         enumerate(busy), key=lambda each: (how_slow[each[1]], each[0]), reverse=True
     ):
         by_leaf.setdefault(_leaf_of(run, host), []).append(host)
-    kept = [host for host in busy if host in notable][: _MOST_ROWS - 2]
-    room = (_MOST_ROWS - len(kept)) // 2
+    kept = [host for host in busy if host in notable][: _MAX_ROWS - 2]
+    room = (_MAX_ROWS - len(kept)) // 2
     leaves = list(by_leaf)  # the one with the slowest host first
     said = f"of each leaf: {{}} of {len(busy)} hosts"
     if len(leaves) > room:
@@ -195,7 +195,7 @@ class _Rows:
         self._slow = {id(flow): f"m{at}" for at, flow in enumerate(slow(run))}
         kinds = Counter(f.what for f in whole).most_common(len(_KINDS))
         self._kinds = [kind for kind, _ in kinds]
-        self.has_tips = len(flows) + len(works) <= _MOST_TIPS
+        self.has_tips = len(flows) + len(works) <= _MAX_TIPS
         self.sent: dict[str, list[_Box]] = {}
         self.work: dict[str, list[_Box]] = {}
         self._used: dict[str, str] = {}  # colours that are used, and what for
@@ -286,7 +286,7 @@ def _phases(drawing: Drawing, run: KeptRun, rows: _Rows, time: Scale) -> float:
     """Of what kind anything was under way when, and where steps begin; where rows begin."""
     y = 4.0
     steps = run.result.steps or ()
-    if 1 < len(steps) <= _MOST_STEPS:
+    if 1 < len(steps) <= _MAX_STEPS:
         for number_, step in enumerate(steps):
             x, end = time(step.start_ns), time(min(step.end_ns or run.end_ns, time.high))
             if x < _RIGHT:
@@ -333,7 +333,7 @@ def _lanes(
             lanes.append(0)
         lanes[lane] = box.end
         placed.append((lane, box))
-    tall = height / max(1, min(len(lanes), _MOST_LANES))
+    tall = height / max(1, min(len(lanes), _MAX_LANES))
     by_colour: dict[tuple[str, int], list[_Place]] = {}
     for lane, box in placed:
         if box.start >= time.high:
@@ -341,9 +341,9 @@ def _lanes(
         end = time(min(box.end, time.high))
         x, width = time(box.start), max(0.5, end - time(box.start))
         gap = 0.6 if width > 3 else 0.0  # so that one after the other is not one
-        place = x, y + tall * (lane % _MOST_LANES), width - gap, max(0.5, tall - 0.5)
+        place = x, y + tall * (lane % _MAX_LANES), width - gap, max(0.5, tall - 0.5)
         if not has_tips and box.why != _SLOWEST:
-            _extend(by_colour.setdefault((box.colour, lane % _MOST_LANES), []), place)
+            _extend(by_colour.setdefault((box.colour, lane % _MAX_LANES), []), place)
             continue
         edge = {"stroke": INK, "stroke_width": 1.6} if box.why == _SLOWEST else {}
         drawing.boxes(
@@ -356,7 +356,7 @@ def _lanes(
         if box.end > time.high:
             _break(drawing, end - 12, place[1], place[3])
         mark = None
-        if box.alone is not None and tall >= 5 and x + width - time(box.alone) >= _LEAST_ROOM:
+        if box.alone is not None and tall >= 5 and x + width - time(box.alone) >= _MIN_ROOM:
             mark = time(box.alone)
             _diamond(drawing, mark, place[1] + tall / 2 - 0.2, min(4.5, tall / 2), box.alone)
         needs = ROOM * width_of(box.label) + 4

@@ -31,7 +31,7 @@ from views.report.topology import CLASSES
 
 _COUNT = 80  # of moments
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_MOST = len(_DIGITS) - 1
+_MAX = len(_DIGITS) - 1
 _EVENT_ROWS, _EVENT_ROW, _APART = 2, 13.0, 4.0
 
 
@@ -158,7 +158,7 @@ def draw_events(drawing: Drawing, run: KeptRun, time: Scale, top: float, bottom:
 
 def _digit(share: float) -> str:
     """A share as a digit; what is not nothing does not look like it."""
-    return _DIGITS[min(_MOST, math.ceil(share * _MOST - 1e-9))] if share > 0 else "0"
+    return _DIGITS[min(_MAX, math.ceil(share * _MAX - 1e-9))] if share > 0 else "0"
 
 
 def _class(busy: float) -> int:

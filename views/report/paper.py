@@ -17,7 +17,7 @@ from params.quantity import summed
 from views.report.svg import WIDTH, Drawing
 
 _FIRST = 2  # what one looks at first, on the first page: the fabric, and messages
-_MOST_TRIED = 9  # panels: of more the first ones are looked at
+_MAX_TRIED = 9  # panels: of more the first ones are looked at
 _MARGINS = 2 * 14 * 96 / 25.4  # of a page, in CSS pixels
 _TEXT = 10.5  # the size of letters
 _LETTER = 0.53  # how wide one is, of its size
@@ -63,7 +63,7 @@ def order(heights: Sequence[float], paper: Paper, above: float, columns: int) ->
     placed: list[int] = []
     room = max(0.0, paper.height - above)
     while left:
-        tried = left[:_MOST_TRIED]
+        tried = left[:_MAX_TRIED]
         best = _fill([heights[at] for at in tried], room, columns, first=_FIRST * (not placed))
         if not any(best) and room == paper.height:
             best = [[0], *([] for _ in range(columns - 1))]  # higher than a page: cut all the same

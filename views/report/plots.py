@@ -8,7 +8,7 @@ from string import ascii_letters
 from typing import NamedTuple
 
 from lab.results.outcome import Note
-from lab.results.part import Percentiles
+from lab.results.percentiles import Percentiles
 from params.quantity import (
     BYTES,
     NANOSECONDS,
@@ -65,8 +65,8 @@ _RIGHT = WIDTH - 8
 _AXIS = 32.0  # below a plot, for its axis
 _POINTS = 240  # of a line
 BINS = 110  # of what is counted over time
-_MOST_QUEUES = 4
-_MOST_TIMES = 4  # as long as the shortest run: beyond that its details would be lost
+_MAX_QUEUES = 4
+_MAX_TIMES = 4  # as long as the shortest run: beyond that its details would be lost
 _FEW_WAYS = 6  # whose names have room
 _WORTH_SHARING = 0.01  # of all bytes: what a switch sends up that is more than acknowledgements
 
@@ -97,7 +97,7 @@ class Limits:
         queue_bytes = max((note.queue_bytes for run in runs for note in run.notes), default=1) or 1
         held_most = fullest(runs)
         ends = [run.end_ns for run in runs]
-        end_ns = min(max(ends), _MOST_TIMES * min(ends))
+        end_ns = min(max(ends), _MAX_TIMES * min(ends))
         telemetries = [run.result.telemetry for run in runs if run.result.telemetry]
         hops = [hop for each in telemetries for hop in each.by_switch.values()]
         return cls(
@@ -253,7 +253,7 @@ def _longest(runs: Sequence[KeptRun]) -> tuple[str, ...]:
         for name, notes in run.notes_of.items():
             peaks[name] = max(peaks.get(name, 0), *(note.queue_bytes for note in notes))
     ordered = sorted(peaks, key=lambda name: (-peaks[name], name))
-    return tuple(name for name in ordered[:_MOST_QUEUES] if peaks[name])
+    return tuple(name for name in ordered[:_MAX_QUEUES] if peaks[name])
 
 
 def _story(run: KeptRun, name: str) -> Line:

@@ -51,10 +51,10 @@ _FIRST = (  # what one looks at first
     "ecn.marked_packets",
     "flows.slowdown.p50",
 )
-_MOST_FIRST = 6
+_MAX_FIRST = 6
 _HEAD = 140.0  # of paper: a page's title, the frame of its story, and the figures below
-_MOST_LINKS = 512  # whose figures are told
-_MOST_LISTS, _MOST_OPEN = 512, 16  # that are told, and that are not folded
+_MAX_LINKS = 512  # whose figures are told
+_MAX_LISTS, _MAX_OPEN = 512, 16  # that are told, and that are not folded
 
 
 def write_report(folder: Path) -> Path:
@@ -124,9 +124,9 @@ def _body(run: KeptRun, sentence: str) -> Iterator[str]:
     yield from _segment_lists(run)
     if every_trace := traces(run):
         yield page.folded("Every message, work and pause", page.traces(every_trace))
-    is_whole = len(result.links) <= _MOST_LINKS
+    is_whole = len(result.links) <= _MAX_LINKS
     yield page.folded(
-        "Every link" if is_whole else f"The {_MOST_LINKS} busiest links", links_table(run)
+        "Every link" if is_whole else f"The {_MAX_LINKS} busiest links", links_table(run)
     )
     yield page.folded("The scenario", scenario_text(run))
     yield meanings()
@@ -168,7 +168,7 @@ def _first(result: Result) -> list[Figure]:
     if result.cluster:
         keys[:0] = ["cluster.queued_ns.max", "cluster.slowdown.max"]
     found = [BY_KEY[key] for key in keys if BY_KEY[key].of(result) or key == "drops.total"]
-    return found[:_MOST_FIRST]
+    return found[:_MAX_FIRST]
 
 
 def panels(run: KeptRun, limits: Limits) -> list[Panel]:
@@ -283,18 +283,16 @@ def _segment_lists(run: KeptRun) -> Iterator[str]:
     hosts = run.fabric.hosts
     between = ((run.fabric.node(flow.src), run.fabric.node(flow.dst)) for flow in run.flows)
     pairs = between if run.flows else permutations(hosts, 2)
-    found = [*islice(lists_of(run.result.scenario, pairs), _MOST_LISTS + 1)]
+    found = [*islice(lists_of(run.result.scenario, pairs), _MAX_LISTS + 1)]
     if not found:
         return
     rows = [
         (str(each.begins), each.what, each.written, " ".join(map(str, each.way.path)), each.taken)
-        for each in found[:_MOST_LISTS]
+        for each in found[:_MAX_LISTS]
     ]
-    title = (
-        "Segment lists" if len(found) <= _MOST_LISTS else f"The first {_MOST_LISTS} segment lists"
-    )
+    title = "Segment lists" if len(found) <= _MAX_LISTS else f"The first {_MAX_LISTS} segment lists"
     table = page.table(("at", "for what", "list", "by", "taken"), rows, "texts")
-    yield page.folded(title, table) if len(rows) > _MOST_OPEN else page.heading(2, title) + table
+    yield page.folded(title, table) if len(rows) > _MAX_OPEN else page.heading(2, title) + table
 
 
 def links_table(run: KeptRun) -> str:
@@ -302,8 +300,8 @@ def links_table(run: KeptRun) -> str:
     by_link = run.result.pfc.by_link
     rows: list[Sequence[str]] = []
     links = run.result.links
-    if len(links) > _MOST_LINKS:
-        links = tuple(sorted(links, key=lambda use: -use.bytes)[:_MOST_LINKS])
+    if len(links) > _MAX_LINKS:
+        links = tuple(sorted(links, key=lambda use: -use.bytes)[:_MAX_LINKS])
     for use in links:
         pause = by_link.get(use.name)
         rows.append(

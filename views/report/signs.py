@@ -34,7 +34,7 @@ MEANINGS = {
     SUFFERS: "its message waits because of others",
     LATE: "others wait until it has computed",
 }
-_MOST_VICTIMS = 3
+_MAX_VICTIMS = 3
 _SPOILS = "slow", "lose", "corrupt", "duplicate", "reorder"
 _ROW = FONT + 4
 
@@ -53,7 +53,7 @@ def signs(run: KeptRun) -> list[Sign]:
     late = straggler(run)
     if late:
         found.append(Sign(late[0], LATE))
-    for flow in victims(run)[:_MOST_VICTIMS]:
+    for flow in victims(run)[:_MAX_VICTIMS]:
         found += [Sign(flow.src, SUFFERS), Sign(flow.dst, RECEIVES)]
     found += _links(run)
     for name in congested(run):

@@ -17,7 +17,7 @@ from views.report.kept import KeptRun, once
 
 NEAR_NS = 2_000  # what notes may be off by
 _ONE_NS = 50_000  # between two spans of one wave
-_LEAST_HELD = 0.05  # of a row's time: less is not told
+_MIN_HELD = 0.05  # of a row's time: less is not told
 
 Span = tuple[float, float]
 
@@ -132,7 +132,7 @@ def _held_on(row: Row, candidates: Iterable[Row]) -> tuple[float, str]:
     shares = [
         (_length(_common(row.spans, each.spans)) / row.stood_ns, each.name) for each in candidates
     ]
-    return max((each for each in shares if each[0] >= _LEAST_HELD), default=(0.0, ""))
+    return max((each for each in shares if each[0] >= _MIN_HELD), default=(0.0, ""))
 
 
 def _common(ours: Sequence[Span], theirs: Sequence[Span]) -> list[Span]:
@@ -211,7 +211,7 @@ def chain(run: KeptRun, src: str, begin_ns: float, end_ns: float) -> tuple[Held,
         ]
         common = [(_common(spans, row.spans), row.name) for row in ways]
         best = max(((_length(both), name, both) for both, name in common), default=None)
-        if best is None or best[0] < _LEAST_HELD * _length(spans):
+        if best is None or best[0] < _MIN_HELD * _length(spans):
             return tuple(found)
         stood, name, both = best
         share = min(1.0, stood / _length(spans))

@@ -18,9 +18,9 @@ from views.report.reasons import REASONS
 from views.report.standing import NEAR_NS, Row, first_wave, led_to, paused
 from views.report.suspects import UNEVEN, storming, straggler, victims, waiting
 
-_MOST = 8
-_MOST_NAMED = 3
-_MOST_DEPTHS = 2  # of pauses that led to others
+_MAX = 8
+_MAX_NAMED = 3
+_MAX_DEPTHS = 2  # of pauses that led to others
 _AGAIN = 0.3  # of the directions that stood still before: as many after it is over are a wave
 _QUEUED = 4096  # bytes, from which on a queue is worth a step
 
@@ -45,7 +45,7 @@ def steps(run: KeptRun) -> list[Step]:
         *_again(run, rows),
     ]
     found += [*_losses(run), *_queue(run, rows)]
-    return sorted(found[:_MOST], key=lambda step: step.at_ns)
+    return sorted(found[:_MAX], key=lambda step: step.at_ns)
 
 
 def _begins(run: KeptRun) -> Iterator[Step]:
@@ -124,7 +124,7 @@ def _climb(run: KeptRun, rows: list[Row]) -> Iterator[Step]:
     by_depth: dict[int, list[Row]] = {}
     for row in timed:
         by_depth.setdefault(row.depth, []).append(row)
-    for depth, group in sorted(by_depth.items())[: _MOST_DEPTHS + 1]:
+    for depth, group in sorted(by_depth.items())[: _MAX_DEPTHS + 1]:
         if not depth:
             yield from _first(run, group)
             continue
@@ -251,6 +251,6 @@ def _ends(run: KeptRun) -> Iterator[Step]:
 
 def _named(names: list[str], noun: str) -> str:
     """A few by name, many by number."""
-    if len(names) > _MOST_NAMED:
+    if len(names) > _MAX_NAMED:
         return plural(len(names), noun)
     return listed(names)

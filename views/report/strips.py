@@ -28,8 +28,8 @@ from views.report.svg import WIDTH, Drawing, width_of
 _LEFT = 76.0  # of the cells, beside the names of rows
 _GAP = 3.0  # between pods
 _ROW = 16.0
-_MOST_CELLS = 1024  # of a matrix
-_LEAST_PAUSED = 0.01
+_MAX_CELLS = 1024  # of a matrix
+_MIN_PAUSED = 0.01
 
 Shade = Callable[[float], str]
 
@@ -100,7 +100,7 @@ def strips(drawing: Drawing, shares: Shares, shade: Shade, y: float) -> float:
     columns = _Columns(leaves, pods, shares.parts)
     y = _said(drawing, y, leaves, "each a column, by the busier direction of their links")
     spines = tiers.get(NodeKind.SPINE, [])
-    is_matrix = NodeKind.CORE not in tiers and len(spines) * len(leaves) <= _MOST_CELLS
+    is_matrix = NodeKind.CORE not in tiers and len(spines) * len(leaves) <= _MAX_CELLS
     for spine in spines if is_matrix else ():
         y = _row(drawing, y, columns, f"to {spine}", _towards(spine, up, busiest, shade)) - 2
     if not is_matrix:
@@ -218,7 +218,7 @@ def _directions(links: Sequence[Link]) -> tuple[str, ...]:
 def _paused(shares: Mapping[str, float], links: Sequence[Link]) -> float:
     """The longest that a direction at a switch stood still, as a share of the time."""
     share = max(shares.get(name, 0.0) for link in links for name in link.directions)
-    return share if share >= _LEAST_PAUSED else 0.0
+    return share if share >= _MIN_PAUSED else 0.0
 
 
 def _said(drawing: Drawing, y: float, switches: Sequence[Node], how: str) -> float:

@@ -33,11 +33,11 @@ _NEARLY = 0.85  # as long as the one that works longest
 _SLOWED = 1.5  # times as long as alone, from which on a message is a victim
 _ROOM = 0.8  # busy: a link below it had room
 _PAUSED = 0.05  # of the run
-_MOST_VICTIMS = 64
+_MAX_VICTIMS = 64
 QUEUED = 8  # packets of the largest size, from which on a queue is one
 _LONG = 1 / 3  # of the longest queue
 _ALIKE = 0.75  # as busy as the busiest of ports with long queues
-_MOST_CONGESTED = 4  # where more are alike, none of them is to blame
+_MAX_CONGESTED = 4  # where more are alike, none of them is to blame
 _STILL = 0.9  # of the time between two notes: a direction that did nothing else
 _LASTING = 3  # notes for which a circle lasts that is none by chance
 
@@ -87,7 +87,7 @@ def victims(run: KeptRun) -> list[KeptFlow]:
         for flow in run.flows
         if senders[flow.src] == receivers[flow.dst] == 1 and (flow.slowdown or 0) >= _SLOWED
     )
-    worst = sorted(alone, key=lambda flow: (-(flow.slowdown or 0), flow.src))[:_MOST_VICTIMS]
+    worst = sorted(alone, key=lambda flow: (-(flow.slowdown or 0), flow.src))[:_MAX_VICTIMS]
     return [flow for flow in worst if _was_paused(run, flow) and _had_room(run, flow)]
 
 
@@ -124,7 +124,7 @@ def congested(run: KeptRun) -> list[str]:
     ]
     most = max((use.bytes for use in free), default=0)
     found = [use for use in free if use.bytes >= _ALIKE * most]
-    if len(found) > _MOST_CONGESTED:
+    if len(found) > _MAX_CONGESTED:
         return []
     return [
         use.name for use in sorted(found, key=lambda use: (-(use.max_queue_bytes or 0), use.name))

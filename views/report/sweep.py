@@ -43,11 +43,11 @@ _MAIN = (  # what one looks at first
     "flows.fct_ns.max",
     "flows.fct_ns.p50",
 )
-_MOST_DRAWN = 4
-_LEAST_POINTS = 3  # of a line
-_MOST_BARS = 40
-_MOST_LINES = 8
-_MOST_ROWS = 500
+_MAX_DRAWN = 4
+_MIN_POINTS = 3  # of a line
+_MAX_BARS = 40
+_MAX_LINES = 8
+_MAX_ROWS = 500
 
 
 # What no run can pass, where that is known: by figure, and by values of the key that makes an axis.
@@ -123,8 +123,8 @@ def _body(title: str, sweep: Sweep) -> Iterator[str]:
     yield page.heading(2, "Least and most")
     yield page.table(("figure", "least", "with", "most", "with"), _extremes(sweep), "texts")
     yield page.heading(2, "Every run")
-    if len(sweep.runs) > _MOST_ROWS:
-        yield page.paragraph(f"The first {_MOST_ROWS} runs; sweep.csv has all.", "about")
+    if len(sweep.runs) > _MAX_ROWS:
+        yield page.paragraph(f"The first {_MAX_ROWS} runs; sweep.csv has all.", "about")
     yield _table(sweep, sweep.main)
     yield page.folded("All figures", _table(sweep, sweep.figures))
     where = "in the simulator" if sweep.engine == "sim" else "on Mininet"
@@ -162,7 +162,7 @@ def _table(sweep: Sweep, figures: Sequence[Figure]) -> str:
         ("run", *sweep.short_keys, *(figure.name for figure in figures)),
         (
             (str(run.number), *run.values, *(f.read(run.figures.get(f.key)) for f in figures))
-            for run in sweep.runs[:_MOST_ROWS]
+            for run in sweep.runs[:_MAX_ROWS]
         ),
     )
 
@@ -199,7 +199,7 @@ def _value(extreme: tuple[float, SweptRun]) -> float:
 
 
 def _panels(sweep: Sweep) -> Iterator[Panel]:
-    for figure in sweep.main[:_MOST_DRAWN]:
+    for figure in sweep.main[:_MAX_DRAWN]:
         drawing = _drawn(sweep, figure)
         if drawing:
             yield Panel(figure.name, drawing)
@@ -237,7 +237,7 @@ def _axis(sweep: Sweep) -> tuple[str, dict[str, float], Sequence[Unit]] | None:
     """The key that makes an axis, its values as numbers, and their unit."""
     for at, key in enumerate(sweep.keys):
         values = dict.fromkeys(run.values[at] for run in sweep.runs)
-        found = _numbers(list(values)) if key != SEED and len(values) >= _LEAST_POINTS else None
+        found = _numbers(list(values)) if key != SEED and len(values) >= _MIN_POINTS else None
         if found:
             return key, dict(zip(values, found[0], strict=True)), found[1]
     return None
@@ -269,7 +269,7 @@ def _lines(
         if figure.key in run.figures:
             points = found.setdefault(sweep.name(run, (SEED, key)) or figure.name, {})
             points.setdefault(places[run.values[at]], []).append(run.figures[figure.key])
-    if not found or len(found) > _MOST_LINES:
+    if not found or len(found) > _MAX_LINES:
         return None
     low, high = min(places.values()), max(places.values())
     bound = {places[x]: y for x, y in sweep.bounds.get(figure.key, {}).items() if x in places}
@@ -292,7 +292,7 @@ def _bars(sweep: Sweep, figure: Figure) -> Drawing | None:
         if figure.key in run.figures:
             name = sweep.name(run, (SEED,)) or sweep.name(run)
             found.setdefault(name, []).append(run.figures[figure.key])
-    if not found or len(found) > _MOST_BARS:
+    if not found or len(found) > _MAX_BARS:
         return None
     means = {name: mean(each) for name, each in found.items()}
     spreads = {name: Spread.of(each) for name, each in found.items()}

@@ -44,12 +44,12 @@ CLASSES = (
 )
 _TIER_HEIGHT = 92.0
 _HOST_HEIGHT = 62.0
-_MOST_HOSTS = 128  # that are drawn
-_MOST_PAIRS = 160  # of links whose two directions are drawn apart
+_MAX_HOSTS = 128  # that are drawn
+_MAX_PAIRS = 160  # of links whose two directions are drawn apart
 _APART = 2.6
 _BOX = 26.0, 9.0  # half of a node's, where there is room for its name
-_LEAST_PAUSED = 0.01
-_LEAST_RING = 3
+_MIN_PAUSED = 0.01
+_MIN_RING = 3
 
 Place = tuple[float, float]
 _Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -158,7 +158,7 @@ def _title(run: KeptRun) -> str:
         said.append(f"the busiest is {most.name}, {percent(run.busy[most.name])}")
     by_link = run.result.pfc.by_link
     paused = {n: p.longest_ns / run.end_ns for n, p in by_link.items()}
-    long = [name for name, share in paused.items() if share >= _LEAST_PAUSED]
+    long = [name for name, share in paused.items() if share >= _MIN_PAUSED]
     if long:
         most_paused = max(long, key=lambda name: paused[name])
         said.append(
@@ -194,7 +194,7 @@ def caption(fabric: Fabric) -> str:
 
 def is_large(fabric: Fabric) -> bool:
     """Whether there are too many links to draw each."""
-    return len(fabric.links) > _MOST_PAIRS or len(fabric.hosts) > _MOST_HOSTS
+    return len(fabric.links) > _MAX_PAIRS or len(fabric.hosts) > _MAX_HOSTS
 
 
 def _as_strips(run: KeptRun) -> Drawing:
@@ -220,7 +220,7 @@ def _ring(fabric: Fabric) -> list[Node]:
     """The switches in the order in which they stand on a circle, if they are of one tier: as they
     are cabled if that is a ring, else by number, so that those of a group are neighbours."""
     switches, around = fabric.switches, fabric.joined
-    if len({switch.kind for switch in switches}) > 1 or len(switches) < _LEAST_RING:
+    if len({switch.kind for switch in switches}) > 1 or len(switches) < _MIN_RING:
         return []
     order = [min(switches)]
     while beside := [node for node in around[order[-1]] if node not in order]:
@@ -350,7 +350,7 @@ def _mark(
             fill=PAUSE,
             stroke=PAPER,
             stroke_width=0.8,
-            r=2.0 + 3.5 * min(1.0, paused) if paused >= _LEAST_PAUSED else 0.0,
+            r=2.0 + 3.5 * min(1.0, paused) if paused >= _MIN_PAUSED else 0.0,
             tip=story,
             data_p=moving,
         )

@@ -4,7 +4,7 @@ for (const box of document.querySelectorAll(".traces")) {
   const [view, room, canvas] = ["view", "room", "canvas"].map((name) => box.querySelector(`.${name}`));
   const search = box.querySelector("input"), said = box.querySelector("output");
   const [closer, further, all] = box.querySelectorAll("button");
-  const ROW = 15, AXIS = 20, LEFT = 118, BAR = 11, LEAST_NS = 10;
+  const ROW = 15, AXIS = 20, LEFT = 118, BAR = 11, MIN_NS = 10;
   const colours = ["--work", "--message", "--drop", "--pause"];
   const plain = `${told.rows.length} rows, ${told.bars.toLocaleString("en")} bars` +
     (told.rows.reduce((sum, [, bars]) => sum + bars.length / 4, 0) < told.bars ? ", the longest of them here" : "");
@@ -74,7 +74,7 @@ for (const box of document.querySelectorAll(".traces")) {
   }
 
   function zoom(by, around = (from + to) / 2) {
-    const span = Math.min(told.end, Math.max(LEAST_NS, (to - from) * by));
+    const span = Math.min(told.end, Math.max(MIN_NS, (to - from) * by));
     look(around - (around - from) / (to - from) * span, span);
   }
 

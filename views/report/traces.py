@@ -14,7 +14,7 @@ from params.quantity import number, size
 from views.report.kept import KeptRun
 from views.report.perfetto import HOSTS, Event, hosts, pauses
 
-_MOST = 10_000  # bars that a page can hold; of more those that lasted longest
+_MAX = 10_000  # bars that a page can hold; of more those that lasted longest
 _WORK, _MESSAGE, _LOST, _PAUSE = range(4)  # what a bar is: traces.js gives each its colour
 
 
@@ -24,7 +24,7 @@ def traces(run: KeptRun) -> str:
     bars = [event for event in events if event["ph"] == "X"]
     if not bars:
         return ""
-    kept = sorted(bars, key=lambda event: -event["dur"])[:_MOST]
+    kept = sorted(bars, key=lambda event: -event["dur"])[:_MAX]
     words: dict[str, int] = {}
     rows: dict[tuple[int, int], list[int]] = {}
     for event in kept:

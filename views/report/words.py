@@ -25,7 +25,7 @@ from views.report.suspects import (
 
 _NOTABLE = 0.05  # of a run, from which on a pause is worth a sentence
 _LONG = 0.1  # of a run, from which on a silence is told
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 _EQUAL = 1.02  # times as much, below which it is the same
 
 
@@ -308,7 +308,7 @@ def _balance(run: KeptRun) -> Iterator[str]:
             f"{worst.way}, where an even share is {percent(1 / worst.ways)}."
         )
     elif lone:
-        few = len(lone) <= _MOST_NAMED
+        few = len(lone) <= _MAX_NAMED
         these = " and ".join(map(str, lone)) if few else f"{len(lone)} switches"
         yield (
             f"Every switch with a choice shared its upward traffic evenly; {these} had one way up."

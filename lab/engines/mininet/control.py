@@ -43,7 +43,7 @@ from topologies import Fabric, Node, NodeKind
 from topologies.ip import run_ip
 from topologies.offload import network_of, switch_off_checksum_offload
 
-LEAST_MTU = 1500  # of cables: IPv6, which neighbours speak, needs 1280
+MIN_MTU = 1500  # of cables: IPv6, which neighbours speak, needs 1280
 PUNTS_PER_S = 2000  # of the machine's time, by front port
 _CONVERGE_S = 60.0  # that finding all ways may take, on a machine that is not slow
 _TAKES_S = 10.0  # until FRR that starts again takes commands
@@ -129,8 +129,8 @@ class ControlPlane:
             for switch, room in self._rooms.items()
             for port in self.fabric.ports(switch)
             for line in (
-                f"link add {interface(switch, port)} mtu {LEAST_MTU} type veth "
-                f"peer name {switch.interface(port)} mtu {LEAST_MTU} "
+                f"link add {interface(switch, port)} mtu {MIN_MTU} type veth "
+                f"peer name {switch.interface(port)} mtu {MIN_MTU} "
                 f"address {self.fabric.mac(switch)} netns {room.pid}",
                 f"link set {interface(switch, port)} up",
             )

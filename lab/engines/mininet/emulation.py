@@ -17,7 +17,7 @@ from mininet.net import Mininet
 from controller import ControllerError, Settings, SwitchPlan, in_turn, install, switch_plans
 from controller.client import ANSWER_S
 from controller.tables import Groups
-from lab.engines.mininet.control import LEAST_MTU, ControlPlane
+from lab.engines.mininet.control import MIN_MTU, ControlPlane
 from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
@@ -70,7 +70,7 @@ class Emulation:
         mtu = self._settings.max_frame
         self._network = build_network(
             self.fabric,
-            max(mtu, LEAST_MTU) if self.control else mtu,
+            max(mtu, MIN_MTU) if self.control else mtu,
             lambda pid, name: lookout.rely(pid, f"Mininet's shell of {name}"),
         )
         if self.control is not None:

@@ -63,7 +63,7 @@ from traffic.endpoint import (
 )
 
 _HEAD_START_NS = 300_000_000  # until all of them have read when to begin
-_MOST_REAL_S = 600.0  # that a run may last, on a machine that is not slow
+_MAX_REAL_S = 600.0  # that a run may last, on a machine that is not slow
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
 _SELDOM = 0.01  # of the times when something was due
 _BEHIND = 0.25  # of a run: what happens so late makes another run of it
@@ -331,9 +331,9 @@ class _Course:
         """Which limit is reached, if any is: the scenario's, or how long an emulator may take."""
         if now_ns > self._limit_ns:
             return f"the limit of {self._limit_ns:,} ns was reached"
-        if now_ns * self._dilation > _MOST_REAL_S * self._slowness * 1e9:
+        if now_ns * self._dilation > _MAX_REAL_S * self._slowness * 1e9:
             return (
-                f"an emulated run lasts at most {_MOST_REAL_S * self._slowness:g} s, and after "
+                f"an emulated run lasts at most {_MAX_REAL_S * self._slowness:g} s, and after "
                 f"these only {duration(now_ns)} of the fabric's time had passed; "
                 "--engine sim has no such limit"
             )

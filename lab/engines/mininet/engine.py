@@ -30,11 +30,11 @@ from lab.engines.mininet.report_cables import Collector, report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
 from lab.errors import RunError
 from lab.machine.certificates import made
+from lab.machine.memory import free_at_once
 from lab.machine.native_host import endpoint_program
 from lab.machine.program import BuiltProgram, source_in
 from lab.machine.sched_priority import take_sched_priority
 from lab.machine.speed import PROCESSORS, slowness
-from lab.machine.thrift import be_thrifty
 from lab.progress import Stages
 from lab.results.outcome import Outcome
 from lab.results.telemetry import Tally
@@ -49,7 +49,7 @@ from traffic.collectives import ScheduleBuilder
 from traffic.endpoint import SCAPY_PROGRAM
 from traffic.jobs import Workload
 
-_MOST_PATIENCE_S = 3600.0  # that sending may take on a slow machine, unless asked for
+_MAX_PATIENCE_S = 3600.0  # that sending may take on a slow machine, unless asked for
 _SCAPY_PACKETS_PER_S = 500  # that all hosts together may send, where scapy builds and takes apart
 _PROGRESS_S = 0.25  # between two looks, if only who watches wants to know
 
@@ -60,7 +60,7 @@ def bring_up(
 ) -> Iterator[EmulatedFabric]:
     """Emulate it, for as long as the context lasts."""
     take_sched_priority()
-    be_thrifty()
+    free_at_once()
     fabric = experiment.fabric
     is_bgp = experiment.scenario.control.kind == "bgp"
     kind = KINDS[options.switch]
@@ -311,7 +311,7 @@ def fitting_dilation(
     least_s = experiment.least_ns * dilation / 1e9
     what = f"this machine is some {times:.0f} times slower than Mininet's usual pace supposes"
     cure = "--engine sim simulates it instead, on any machine"
-    if least_s > _MOST_PATIENCE_S:
+    if least_s > _MAX_PATIENCE_S:
         raise RunError(
             f"{what}: sending alone would take {least_s / 60:,.0f} minutes here",
             f"{cure}; --dilation {usual} tries all the same, and is hardly to be trusted.",

@@ -42,7 +42,7 @@ from topologies import Fabric, Network, Node, NodeKind
 DAEMONS = FRR_PROGRAMS
 DRAINED = "drained"  # a route map: what it lets pass is marked
 _FIRST_AS = 4_200_000_000  # of those for private use (RFC 6996)
-_MOST_ENDS, _WITHIN_S = 8, 60.0  # of a daemon, before it is given up
+_MAX_ENDS, _WITHIN_S = 8, 60.0  # of a daemon, before it is given up
 _KNOWN_S = 0.1  # until neighbours know that a bgpd is dead
 _READY = "ready"
 
@@ -347,9 +347,9 @@ class Room:
         """Start again what has died, and with zebra all others; which that was."""
         died = [daemon for daemon, process in self._running.items() if process.poll() is not None]
         for daemon in died:
-            ends = self._ends.setdefault(daemon, deque(maxlen=_MOST_ENDS + 1))
+            ends = self._ends.setdefault(daemon, deque(maxlen=_MAX_ENDS + 1))
             ends.append(time.monotonic())
-            if len(ends) > _MOST_ENDS and ends[-1] - ends[0] < _WITHIN_S * slowness():
+            if len(ends) > _MAX_ENDS and ends[-1] - ends[0] < _WITHIN_S * slowness():
                 raise RunError(
                     f"{daemon} of {self.switch} ends again and again (exit code "
                     f"{self._running[daemon].returncode}): "

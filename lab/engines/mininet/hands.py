@@ -34,7 +34,7 @@ SOCKET = "hands"
 PLUG = "plug"  # what goes before hosts and a class: programs of others are to send from there
 SESSIONS = "sessions"  # asks what switches' routing daemons say of theirs, in JSON
 _BEFALLEN = "befallen"  # asks who has died that the fabric relies on
-_MOST_BYTES = 1000
+_MAX_BYTES = 1000
 _GONE_S = 2.0  # in which a lab that does not answer is seen to be gone
 _TELL_S = 10.0  # between two words on what is waited for
 _ANSWER_S = 120.0  # that routes may take to be told, on a slow machine
@@ -259,7 +259,7 @@ def _serve(hands: Hands, listener: socket.socket) -> None:
             return  # the lab is taken down
         with line, suppress(OSError):
             line.settimeout(5)
-            words = line.recv(_MOST_BYTES).decode(errors="replace").strip()
+            words = line.recv(_MAX_BYTES).decode(errors="replace").strip()
             try:
                 answer: dict[str, str | None] = {"said": hands.do(words)}
             except LabError as error:

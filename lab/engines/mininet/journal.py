@@ -17,7 +17,7 @@ from pathlib import Path
 from lab.scenario.live_actions import ByHand
 
 NOTES = ".notes"
-_MOST = 200  # events
+_MAX = 200  # events
 
 
 class Journal:
@@ -27,7 +27,7 @@ class Journal:
         self._lock = threading.RLock()
         self._path: Path | None = None
         self._cut: set[str] = set()
-        self._events: deque[tuple[int, str, str, str]] = deque(maxlen=_MOST)
+        self._events: deque[tuple[int, str, str, str]] = deque(maxlen=_MAX)
         self._by_hand: list[tuple[int, str]] = []
 
     def keep_in(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from topologies.offload import network_of
 HOPS = 2  # a leaf's room is one further than its port
 ALIVE_S, HOLD_S = 3, 9
 _FIRST_AS = 65_001  # of those for private use
-_MOST_PREFIXES = 200  # that a router may tell
+_MAX_PREFIXES = 200  # that a router may tell
 _MAP, _GATEWAY, _OWN = "outside", "gateway", "fabric"  # two route maps, and a list of prefixes
 
 Address = IPv4Address | IPv6Address
@@ -93,7 +93,7 @@ class Neighbour:
         if version == 4 or self.has(6):
             yield f"  neighbor {address} activate"
             yield f"  neighbor {address} route-map {_MAP} in"
-            yield f"  neighbor {address} maximum-prefix {_MOST_PREFIXES}"
+            yield f"  neighbor {address} maximum-prefix {_MAX_PREFIXES}"
         if version == 6 and self.has(6):  # else a map of IPv4: the gateway is at all ports
             yield f"  neighbor {address} route-map {_GATEWAY} out"
 

@@ -55,7 +55,7 @@ _END = _RECORD.pack(2**64 - 1, 0)
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
 _KEY_BYTES = _MARK_BYTES = 32
-_MOST_BYTES = 1 << 50
+_MAX_BYTES = 1 << 50
 _SOURCES = "lab", "controller", "topologies", "traffic", "switch", "params"  # that a run goes by
 
 
@@ -229,7 +229,7 @@ class _Found:
     def at(cls, path: Path) -> _Found:
         """Read it but for the memory."""
         try:
-            file = opened(path, _MOST_BYTES)
+            file = opened(path, _MAX_BYTES)
         except FileError as error:
             raise RunError(str(error), "Remove it to begin anew.") from None
         if not _is_whole(file):

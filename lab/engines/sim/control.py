@@ -43,7 +43,7 @@ STOCK = "in_used", "in_headroom", "out_used", "pool_used", "headroom_used"  # of
 
 # Registers that only tell: nothing depends on how large they are.
 _TALLIES = {PAUSE_TOTAL, "link_sent", "link_counts", "report_sequence"}
-_MOST_TAKEN_IN = 20_000  # entities that are remembered from run to run
+_MAX_TAKEN_IN = 20_000  # entities that are remembered from run to run
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +383,7 @@ _latest: WeakKeyDictionary[fy.P4Schema, _TakenIn] = WeakKeyDictionary()
 def _taken_in(schema: fy.P4Schema, program: bytes) -> _TakenIn:
     """What is known of a program from the run before, unless that is too much to keep."""
     found = _latest.get(schema)
-    if found is None or found.program != program or len(found.names) > _MOST_TAKEN_IN:
+    if found is None or found.program != program or len(found.names) > _MAX_TAKEN_IN:
         found = _latest[schema] = _TakenIn(program)
     return found
 

@@ -26,8 +26,8 @@ from lab.engines.sim.simulation import Simulation, SimulationError
 from lab.engines.sim.skipping import Counted, Cuts
 from lab.errors import RunError
 from lab.machine import program
+from lab.machine.memory import without_collections
 from lab.machine.paths import FABRIC_PROGRAM
-from lab.machine.thrift import without_collections
 from lab.progress import Stage, Stages
 from lab.results.losses import overrun
 from lab.results.outcome import INTERRUPTION, Cut, Fidelity, Gist, Look, Outcome
@@ -43,7 +43,7 @@ from switch.dataplane import Program
 from topologies import Node
 
 if TYPE_CHECKING:
-    from lab.engines.sim.gallery import Gallery
+    from lab.engines.sim.observer import Observer
     from lab.engines.sim.ranks import Ranks
     from lab.machine.algorithm import Wildness
 
@@ -51,8 +51,8 @@ _SLICE_EVENTS = 50_000  # some thirty milliseconds' work
 _REPORTS_COST = 20  # by how much slices are shorter if every packet is reported
 SIMULATING = "Simulating"  # the stage
 _NOTES_INTERVAL_NS = 1000
-_MOST_NOTES = 100_000
-_MOST_LOOKS = 64  # at what waits as queue pairs fail
+_MAX_NOTES = 100_000
+_MAX_LOOKS = 64  # at what waits as queue pairs fail
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def _run(
     interval_ns = (measures.series_ns or _NOTES_INTERVAL_NS) if measures.series else None
     settings = experiment.settings
     watch = switches.watch(experiment.pausable, settings.lossless, has_credits=settings.link.cbfc)
-    simulation.sample(watch, interval_ns, _MOST_NOTES)
+    simulation.sample(watch, interval_ns, _MAX_NOTES)
     with stages(SIMULATING) as stage, Improvement(switches) as improvement:
         course = _Course(
             *(experiment, switches, simulation, stage, tally),
@@ -306,11 +306,11 @@ class _Course:
         self.by_hand: list[ByHand] = []
         self.looks: list[Look] = []
         self.has_stalled = False
-        self._audience: Gallery | None = None
+        self._audience: Observer | None = None
         if audience:
-            from lab.engines.sim.gallery import Gallery  # which few runs have
+            from lab.engines.sim.observer import Observer  # which few runs have
 
-            self._audience = Gallery(audience, experiment, simulation, switches)
+            self._audience = Observer(audience, experiment, simulation, switches)
 
     def run(self) -> str | None:
         """Run to the end; why it is not the end of all transfers, if it is not."""
@@ -389,7 +389,7 @@ class _Course:
             until_ns = min(until_ns, cut_ns)
         self._simulation.run(until_ns, self._slice_events)
         now_ns = self._simulation.ended_ns
-        if self._simulation.has_failed() and len(self.looks) < _MOST_LOOKS:
+        if self._simulation.has_failed() and len(self.looks) < _MAX_LOOKS:
             self._see_waits()
         if self.tally is not None and self._is_collected:
             self._collect(self.tally)

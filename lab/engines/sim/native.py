@@ -24,7 +24,7 @@ NEVER = 2**64 - 1
 NOWHERE = 2**32 - 1
 *LOST, _ = (name.lower() for name in DECLARED.enum("net_lost", "NET_"))
 Record = tuple[Any, ...]
-MOST_PAUSES = DECLARED.number("NET_MOST_PAUSES")
+MAX_PAUSES = DECLARED.number("NET_MAX_PAUSES")
 PAUSE_KINDS = tuple(name.lower() for name in DECLARED.enum("net_pause_kind", "NET_"))
 
 

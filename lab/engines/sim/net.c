@@ -26,7 +26,7 @@
 #define BAD_TURN 8u     /* good ones make up for it */
 #define BAD_TURNS 64u   /* from here on alone, */
 #define ALONE 2000u     /* for so many turns at first */
-#define MOST_ALONE (64u * ALONE)
+#define MAX_ALONE (64u * ALONE)
 
 /* A turn is no longer than that, however long cables are: in between things are done from outside, and
  * what lies in channels is taken in. */
@@ -508,7 +508,7 @@ static void note_pause(struct part *part, const struct channel *channel, uint16_
 {
     const struct net *net = part->net;
     struct worker *worker = part->worker;
-    if (!net->pauses || net->n_pauses == NET_MOST_PAUSES)
+    if (!net->pauses || net->n_pauses == NET_MAX_PAUSES)
         return;
     if (worker->n_pauses == worker->pauses_room) {
         uint32_t room = worker->pauses_room ? 2 * worker->pauses_room : 64;
@@ -825,7 +825,7 @@ static void keep_pauses(struct net *net)
         if (!least)
             break;
         first->n_kept++;
-        if (net->n_pauses < NET_MOST_PAUSES && (net->open || least->at <= net->last_end))
+        if (net->n_pauses < NET_MAX_PAUSES && (net->open || least->at <= net->last_end))
             net->pauses[net->n_pauses++] = *least;
     } while (true);
     for (uint32_t i = 0; i < net->n_workers; i++)
@@ -869,7 +869,7 @@ void net_sample(struct net *net, const struct net_watch *watch, ns_t interval, u
     net->samples = malloc((most + net->n_channels) * sizeof *net->samples);
     net->most_samples = net->samples ? most : 0;
     net->sample_interval = interval;
-    net->pauses = malloc(NET_MOST_PAUSES * sizeof *net->pauses);
+    net->pauses = malloc(NET_MAX_PAUSES * sizeof *net->pauses);
     net->stock_stride = 1;
     if (watch->in_used != NET_NOWHERE) {
         net->stocks = malloc(most * sizeof *net->stocks);
@@ -932,21 +932,21 @@ static bool lacks_credit(const struct tm_port *port, unsigned priority)
            schedule->shares[priority].credit.since != SW_NEVER;
 }
 
-/* What is told of waits: they are counted where there is no more room for them. */
-struct telling {
+/* Waits: they are counted where there is no more room for them. */
+struct wait_list {
     struct net_wait *waits;
     uint32_t room, n;
 };
 
-static void tell_wait(struct telling *told, const struct net_wait *wait)
+static void add_wait(struct wait_list *list, const struct net_wait *wait)
 {
-    if (told->n++ < told->room)
-        told->waits[told->n - 1] = *wait;
+    if (list->n++ < list->room)
+        list->waits[list->n - 1] = *wait;
 }
 
 /* By the port that packets of a queue came by. */
-static void tell_queue(const struct net *net, const struct channel *channel, unsigned priority,
-                       struct telling *told)
+static void add_queue(const struct net *net, const struct channel *channel, unsigned priority,
+                      struct wait_list *list)
 {
     const struct tm_port *port = &channel->port->tm;
     unsigned queue = channel->from_port * SW_QUEUES + priority;
@@ -967,12 +967,12 @@ static void tell_queue(const struct net *net, const struct channel *channel, uns
         waits[came].channel = channel->number;
         waits[came].came = came < SW_PORTS ? came : NET_NOWHERE;
         waits[came].priority = priority;
-        tell_wait(told, &waits[came]);
+        add_wait(list, &waits[came]);
     }
 }
 
 /* By class, what is under way in a channel. */
-static void tell_frames(const struct channel *channel, struct telling *told)
+static void add_frames(const struct channel *channel, struct wait_list *list)
 {
     struct port_count held[CLASSES] = {{0, 0}};
     count_frames(held, &channel->frames);
@@ -980,14 +980,14 @@ static void tell_frames(const struct channel *channel, struct telling *told)
         count_frames(held, &channel->letters[turn]);
     for (uint32_t priority = 0; priority < SW_QUEUES; priority++)
         if (held[priority].packets)
-            tell_wait(told, &(struct net_wait){.channel = channel->number,
-                                               .came = NET_NOWHERE,
-                                               .packets = (uint32_t)held[priority].packets,
-                                               .bytes = held[priority].bytes,
-                                               .priority = priority});
+            add_wait(list, &(struct net_wait){.channel = channel->number,
+                                              .came = NET_NOWHERE,
+                                              .packets = (uint32_t)held[priority].packets,
+                                              .bytes = held[priority].bytes,
+                                              .priority = priority});
 }
 
-static void tell_host(const struct net *net, const struct channel *channel, struct telling *told)
+static void add_host_wait(const struct net *net, const struct channel *channel, struct wait_list *list)
 {
     const struct plan *plan = channel->from->script.plan;
     for (uint8_t priority = 0; plan && priority < SW_QUEUES; priority++) {
@@ -996,26 +996,26 @@ static void tell_host(const struct net *net, const struct channel *channel, stru
         wait.until = ep_held_until(ep, (uint8_t)channel->from_port, priority, net->now);
         wait.since = ep_credit_since(ep, priority, net->now);
         if (wait.until)
-            tell_wait(told, &wait);
+            add_wait(list, &wait);
     }
 }
 
 uint32_t net_waits(const struct net *net, struct net_wait *waits, uint32_t room)
 {
-    struct telling told = {waits, room, 0};
+    struct wait_list list = {waits, room, 0};
     for (uint32_t i = 0; i < net->n_channels; i++) {
         const struct channel *channel = net->channels[i];
-        tell_frames(channel, &told);
+        add_frames(channel, &list);
         if (!is_ours(channel->from))
             continue;
         if (!channel->port) {
-            tell_host(net, channel, &told);
+            add_host_wait(net, channel, &list);
             continue;
         }
         for (unsigned left = channel->port->tm.backlog; left; left &= left - 1)
-            tell_queue(net, channel, (unsigned)__builtin_ctz(left), &told);
+            add_queue(net, channel, (unsigned)__builtin_ctz(left), &list);
     }
-    return told.n;
+    return list.n;
 }
 
 const struct net_sample *net_samples(const struct net *net, uint64_t *count)
@@ -1566,7 +1566,7 @@ static bool is_shared(struct net *net)
         return false;
     }
     if (!net->team && !(net->team = team_new(net->n_workers, work, net)))
-        net->alone = MOST_ALONE; /* there can be no more threads now */
+        net->alone = MAX_ALONE; /* there can be no more threads now */
     return net->team != NULL;
 }
 
@@ -1581,7 +1581,7 @@ static void judge(struct net *net, bool was_good)
         return;
     net->bad = 0;
     net->alone = net->next_alone ? net->next_alone : ALONE;
-    net->next_alone = net->alone < MOST_ALONE ? 2 * net->alone : MOST_ALONE;
+    net->next_alone = net->alone < MAX_ALONE ? 2 * net->alone : MAX_ALONE;
 }
 
 /* All parts, up to and including a time; what is next in any of them, and how much happened. */
@@ -1757,17 +1757,17 @@ void net_account(const struct net *net, struct net_account *account)
 uint32_t net_books(const struct net *net, uint32_t number, struct book_line *lines, uint32_t room)
 {
     const struct channel *channel = net->channels[number];
-    struct book_telling told = {lines, room, 0};
+    struct book_report report = {lines, room, 0};
     struct port_count held[CLASSES] = {{0, 0}};
     count_frames(held, &channel->frames);
     for (unsigned turn = 0; turn < 2; turn++)
         count_frames(held, &channel->letters[turn]);
-    book_tell(&told, BOOK_IN, 0, channel->in, CLASSES);
-    book_tell(&told, BOOK_LEFT, 0, channel->left, CLASSES);
+    book_add(&report, BOOK_IN, 0, channel->in, CLASSES);
+    book_add(&report, BOOK_LEFT, 0, channel->left, CLASSES);
     for (unsigned why = 0; why < NET_WAYS_TO_LOSE; why++)
-        book_tell(&told, BOOK_DROPPED, why, channel->dropped[why], CLASSES);
-    book_tell(&told, BOOK_HELD, 0, held, CLASSES);
-    return told.n;
+        book_add(&report, BOOK_DROPPED, why, channel->dropped[why], CLASSES);
+    book_add(&report, BOOK_HELD, 0, held, CLASSES);
+    return report.n;
 }
 
 void net_channel_report(const struct net *net, uint32_t channel, struct net_channel_report *report)

@@ -65,7 +65,7 @@ struct net_stock {
 };
 
 /* Something about a pause; so many are noted, the first. */
-#define NET_MOST_PAUSES 20000u
+#define NET_MAX_PAUSES 20000u
 enum net_pause_kind { NET_XON, NET_XOFF, NET_STUCK };
 struct net_pause {
     ns_t at;

@@ -21,15 +21,15 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from controller import LinkSpec
 from lab.engines.sim import native
-from lab.engines.sim.parts import parts, shared
-from lab.machine.thrift import give_back
+from lab.engines.sim.partition import by_rank, partition
+from lab.machine.memory import give_back
 from lab.results.outcome import Gist, Note, PauseNote, Stock, Wait
 from lab.scenario.faults import Spoil
 from switch.dataplane import BookLine, Dataplane, book_lines
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import (
-    ENTROPY_MOST,
+    ENTROPY_MAX,
     PORT_COUNTERS,
     EndpointReport,
     Plan,
@@ -107,12 +107,12 @@ class Simulation:
         ranks: Ranks | None = None,
     ) -> None:
         self._native = native.library()
-        self._parts = parts(fabric, min(cable(link).delay_ns for link in fabric.links))
+        self._parts = partition(fabric, min(cable(link).delay_ns for link in fabric.links))
         count = 1 + max(self._parts.values())
         self._ranks = ranks
         self._bounds = [0, count]
         if ranks is not None:
-            self._parts, self._bounds = shared(fabric, self._parts, ranks.size)
+            self._parts, self._bounds = by_rank(fabric, self._parts, ranks.size)
         self._net = self._native.net_new(seed, count, threads, WORTH_EVENTS)
         if not self._net:
             raise SimulationError(f"memory is out for {count} parts")
@@ -284,7 +284,7 @@ class Simulation:
 
     def deny(self, host: Node, queue_pair: int, entropies: Collection[int]) -> None:
         """Tell a host which ways of a queue pair not to use, in place of those told before."""
-        mask, words = mask_of(entropies), ENTROPY_MOST // 64
+        mask, words = mask_of(entropies), ENTROPY_MAX // 64
         denied = (ctypes.c_uint64 * words)(*((mask >> 64 * at) % 2**64 for at in range(words)))
         self._native.net_deny(self._net, self._numbers[host], queue_pair, denied)
 
@@ -462,7 +462,7 @@ class Simulation:
         found = []
         records = [*native.records("net_pause", notes, count.value, begin)]
         if self._ranks is not None:
-            records = sorted(self._from_all(records), key=_place_of_pause)[: native.MOST_PAUSES]
+            records = sorted(self._from_all(records), key=_place_of_pause)[: native.MAX_PAUSES]
         for at_ns, channel, priority, kind in records:
             what, name = native.PAUSE_KINDS[kind], names[channel]
             found.append(PauseNote(at_ns, name if what == "stuck" else back[name], priority, what))

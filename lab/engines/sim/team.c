@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #endif
 
-#define SPINS_MOST 4000u /* looks before it sleeps: tens of microseconds */
+#define SPINS_MAX 4000u /* looks before it sleeps: tens of microseconds */
 
 struct word { /* that others wait for, alone in its cache lines */
     _Alignas(128) atomic_uint value;
@@ -127,7 +127,7 @@ struct team *team_new(unsigned size, team_fn work, void *context)
     *team = (struct team){.work = work, .context = context, .size = 1};
     word_init(&team->round);
     word_init(&team->left);
-    team->spins = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MOST : 0;
+    team->spins = size <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MAX : 0;
     for (; team->size < size; team->size++) {
         struct member *member = &team->members[team->size];
         *member = (struct member){.team = team, .number = team->size};

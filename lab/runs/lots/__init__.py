@@ -34,7 +34,7 @@ from traffic.endpoint import TransportKind
 __all__ = ["LEFT_OUT", "Drawn", "drawn", "secured"]
 
 _ROOMY = 80  # bytes of what was cut that hold the headers of a packet that is encrypted
-_MOST = 3_000_000_000  # bytes of headroom, so that all else finds room in what can be counted
+_MAX = 3_000_000_000  # bytes of headroom, so that all else finds room in what can be counted
 _MININET = "of Mininet alone, which runs none of these"
 _FORMAT = "another way to write transfers that flows, collectives and goal have too"
 _KEPT = "what is kept of a run does nothing to it"
@@ -276,14 +276,14 @@ def _size(lot: Lot, content: Section, chosen: Frame, *, is_lossy: bool) -> None:
     buffer = content["buffer"]
     buffer |= lot.maybe(0.04, profile=lot.one(("tomahawk-like", "tomahawk4-like")))
     needs = _needs(content)
-    if max(map(sum, needs)) > _MOST:  # of small frames each takes a cell, and there are large ones
+    if max(map(sum, needs)) > _MAX:  # of small frames each takes a cell, and there are large ones
         buffer.pop("cell", None)
         needs = _needs(content)
     most, largest = max(map(sum, needs)), max(max(each, default=0) for each in needs)
     if most and ("profile" in buffer or lot.chance(0.15)):
         buffer["headroom_pool"] = lot.upto(round(1.1 * most), largest)
     elif most and lot.chance(0.08):
-        share = _MOST // max(map(len, needs))  # all of it has to find room
+        share = _MAX // max(map(len, needs))  # all of it has to find room
         content["pfc"]["headroom"] = min(lot.upto(round(1.5 * largest), 0), share)
     taken = max(site.settings.buffer.bytes - pool_of(site) for site in _roomy(content))
     least = 2 * chosen.mtu + 4096
@@ -296,7 +296,7 @@ def _needs(content: Section) -> list[list[int]]:
     """By switch the headroom of each port and lossless class, however much that is together."""
     return [
         [headroom_of(site, port) for port in site.ports for _ in site.lossless]
-        for site in _roomy(content, headroom_pool=_MOST)
+        for site in _roomy(content, headroom_pool=_MAX)
     ]
 
 

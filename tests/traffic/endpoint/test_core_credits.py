@@ -17,7 +17,7 @@ from traffic.endpoint import EndpointConfig, EndpointPlan
 
 GBPS = 1_000_000_000
 GRANT, ASK = 1, 2
-CLASS, SIZE, LEAST = 3, 6000, 600
+CLASS, SIZE, MIN = 3, 6000, 600
 STALLED_NS = 1_000_000  # by then all credit is long spent
 MESSAGES = [5000, 5000]
 
@@ -31,7 +31,7 @@ def heard(star: Path, words: list[bytes]) -> Outcome:
     """What an adapter does that has spent all it had, and then is told these words."""
     config = EndpointConfig(
         link_bps=10 * GBPS, mtu=256, credit_classes=1 << CLASS, credit_size=SIZE,
-        credit_least=LEAST, credit_cell=1, credit_ask_after=400_000,
+        credit_least=MIN, credit_cell=1, credit_ask_after=400_000,
     )  # fmt: skip
     here, there = ends(A, B, priority=CLASS)
     plans = {
@@ -56,13 +56,13 @@ def spent(outcome: Outcome) -> list[int]:
 @pytest.mark.parametrize("seed", range(3))
 def test_words_of_strangers_are_counted_and_grant_nothing(star: Path, seed: int) -> None:
     first, *rest = spent(heard(star, []))
-    assert SIZE - LEAST < first <= SIZE and set(rest) == {first}  # and there it stands
+    assert SIZE - MIN < first <= SIZE and set(rest) == {first}  # and there it stands
     rng = random.Random(seed)
     words, foreign = [], 0
     for _ in range(300):
         kind = rng.choice((GRANT, GRANT, GRANT, ASK, 0, 3, 255))
         priority = rng.choice((CLASS, CLASS, CLASS, 0, 11, 255))
-        near = rng.randrange(LEAST) if rng.random() < 0.5 else rng.randrange(SIZE + 1, 2**32)
+        near = rng.randrange(MIN) if rng.random() < 0.5 else rng.randrange(SIZE + 1, 2**32)
         is_right = kind == GRANT and priority == CLASS and near <= SIZE
         foreign += not is_right
         words.append(word(kind, priority, first + near))
@@ -79,4 +79,4 @@ def test_a_right_grant_lets_it_go_on(star: Path) -> None:
     first = spent(heard(star, []))[0]
     outcome = heard(star, [word(GRANT, CLASS, first + SIZE - 1)])
     assert outcome.counters(A)["rx_foreign_credits"] == 0
-    assert first + SIZE - 1 - LEAST < max(spent(outcome)) <= first + SIZE - 1
+    assert first + SIZE - 1 - MIN < max(spent(outcome)) <= first + SIZE - 1

@@ -31,7 +31,7 @@ from tests.traffic.endpoint.star import (
 from traffic.endpoint import EndpointConfig, EndpointPlan, QueuePair, Transfer, TransportKind
 from traffic.messages import pattern
 
-_STORE, _COMMAND, _MOST_COMMANDS = 256, 12, 255
+_STORE, _COMMAND, _MAX_COMMANDS = 256, 12, 255
 _BPS = 400 * GBPS
 Store = tuple[int, int, int, int]  # key, offset, bytes, and 1 if it is its message's last
 
@@ -91,7 +91,7 @@ def packed(stores: Sequence[Store], mtu: int) -> list[tuple[Store, ...]]:
     pdus: list[list[Store]] = [[]]
     for store in stores:
         used = sum(_COMMAND + each[2] for each in pdus[-1])
-        if used + _COMMAND + store[2] > room or len(pdus[-1]) == _MOST_COMMANDS:
+        if used + _COMMAND + store[2] > room or len(pdus[-1]) == _MAX_COMMANDS:
             pdus.append([])
         pdus[-1].append(store)
     return [tuple(each) for each in pdus]

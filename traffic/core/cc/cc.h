@@ -60,9 +60,9 @@ struct cc_parameter {
 };
 
 /* In a file's list of parameters, each a field of its `struct parameters`. Python reads these lines
- * too: values are plain numbers, and the last argument is the documentation. CC_USUAL stands for
+ * too: values are plain numbers, and the last argument is the documentation. CC_DEFAULT stands for
  * zero where the file itself finds a value if none is given. */
-#define CC_USUAL 0
+#define CC_DEFAULT 0
 #define CC_TIME(name, usual, least, most, about) CC_IN(name, ns_t, CC_IS_TIME, usual, least, most, NULL)
 #define CC_RATE(name, usual, least, most, about) CC_IN(name, bps_t, CC_IS_RATE, usual, least, most, NULL)
 #define CC_SIZE(name, usual, least, most, about) CC_IN(name, bytes_t, CC_IS_SIZE, usual, least, most, NULL)

@@ -23,9 +23,9 @@ struct parameters {
 static const struct cc_parameter PARAMETERS[] = {
     CC_SHARE(g, 0.0625, "How fast alpha follows the share of marks: the newest window's weight."),
     CC_REAL(first_alpha, 1, 0, 1, "What alpha begins with; 1: the first cut halves the window."),
-    CC_SIZE(additive, CC_USUAL, 1, 1000000000,
+    CC_SIZE(additive, CC_DEFAULT, 1, 1000000000,
             "What a window of data without a cut adds to the window; without it a packet."),
-    CC_RATE(minimum, CC_USUAL, 1, 1000000000000,
+    CC_RATE(minimum, CC_DEFAULT, 1, 1000000000000,
             "The least rate; without it a packet every round trip."),
 };
 

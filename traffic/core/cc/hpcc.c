@@ -29,7 +29,7 @@ static const struct cc_parameter PARAMETERS[] = {
     CC_SHARE(eta, 0.95, "The share of the busiest link that is aimed at."),
     CC_NUMBER(max_stage, 5, 0, 1000, "Round trips of additive increase before the window follows the load."),
     CC_SIZE(additive, 80, 0, 1000000000, "What a round trip adds to the window."),
-    CC_RATE(minimum, CC_USUAL, 1, 1000000000000,
+    CC_RATE(minimum, CC_DEFAULT, 1, 1000000000000,
             "The least rate; without it a thousandth of the link's, whatever the window."),
 };
 

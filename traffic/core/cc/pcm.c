@@ -15,7 +15,7 @@
 #include "pcm/pcm.h"
 #include "pcm/program.h"
 
-#define MOST_BDPS 64 /* that a window may be, whatever is asked for */
+#define MAX_BDPS 64 /* that a window may be, whatever is asked for */
 
 struct parameters {
     const struct pcm_program *file;
@@ -86,7 +86,7 @@ static void begin(struct cc *cc)
     const struct parameters *p = cc->parameters;
     struct pcm *pcm = of(cc);
     cc->ask_every = (uint32_t)p->ask_every;
-    cc->most = MOST_BDPS * (cc_bdp(&cc->link) + (double)cc->link.packet);
+    cc->most = MAX_BDPS * (cc_bdp(&cc->link) + (double)cc->link.packet);
     pcm->fabric[FABRIC_LINK_RATE] = (double)cc->link.rate / 8e9;
     pcm->fabric[FABRIC_HOPS] = cc->link.hops;
     pcm->fabric[FABRIC_PACKET] = (double)cc->link.packet;

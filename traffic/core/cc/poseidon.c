@@ -111,14 +111,14 @@ static void follow_delay(struct cc *flow, const struct cc_ack *ack)
 static void acked(struct cc *flow, const struct cc_ack *ack)
 {
     const struct parameters *p = flow->parameters;
-    const struct csig *told = ack->csig;
-    if (!told)
+    const struct csig *csig = ack->csig;
+    if (!csig)
         return;
-    if (told->type == CSIG_DELAY) {
-        of(flow)->delay = (double)told->value;
+    if (csig->type == CSIG_DELAY) {
+        of(flow)->delay = (double)csig->value;
         follow_delay(flow, ack);
-    } else if (told->type == CSIG_ABW && told->locator && of(flow)->delay < target(flow)) {
-        double is_free = (double)told->value / 8e3 * (double)flow->link.base_rtt;
+    } else if (csig->type == CSIG_ABW && csig->locator && of(flow)->delay < target(flow)) {
+        double is_free = (double)csig->value / 8e3 * (double)flow->link.base_rtt;
         flow->window += p->claim * is_free * part(flow, ack);
     }
     limit(flow);

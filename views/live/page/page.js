@@ -3,7 +3,7 @@
 "use strict";
 const $ = (id) => document.getElementById(id);
 const CELLS = 5, QUEUE = 0, BUSY = 1, PAUSED = 2, MARKED = 3, DROPPED = 4;
-const MOST_CHOSEN = 6, MOST_ROWS = 5, MOST_MESSAGES = 10, MOST_EVENTS = 300, MOST_POINTS = 320;
+const MAX_CHOSEN = 6, MAX_ROWS = 5, MAX_MESSAGES = 10, MAX_EVENTS = 300, MAX_POINTS = 320;
 // A run that the page holds itself, without a server (alone.py).
 const held = $("held") && JSON.parse($("held").textContent);
 // Behind # stands the token, and after & what is turned (tune.js).
@@ -193,9 +193,9 @@ function paint(frame) {
 
 function tellQueues(frame) {
   const order = [...scene.directions.keys()].filter((d) => cell(frame, d, QUEUE) > 0)
-    .sort((a, b) => cell(frame, b, QUEUE) - cell(frame, a, QUEUE)).slice(0, MOST_ROWS);
+    .sort((a, b) => cell(frame, b, QUEUE) - cell(frame, a, QUEUE)).slice(0, MAX_ROWS);
   const body = $("queues").tBodies[0];
-  while (body.rows.length < MOST_ROWS) {
+  while (body.rows.length < MAX_ROWS) {
     const row = body.insertRow(), head = document.createElement("th"), button = document.createElement("button");
     head.scope = "row";
     button.type = "button";
@@ -222,9 +222,9 @@ function tellMessages(frame) {
   $("done").textContent = count === null ? "" : `${done ?? "?"} of ${count} have arrived`;
   $("progress").hidden = done === null;
   if (done !== null) { $("progress").max = count || 1; $("progress").value = done; }
-  const lines = open.slice(0, MOST_MESSAGES).map(([src, dst, size, since, what]) =>
+  const lines = open.slice(0, MAX_MESSAGES).map(([src, dst, size, since, what]) =>
     `${src} → ${dst}, ${bytes(size)}${what ? `, ${what}` : ""}, for ${time(Math.max(0, frame.t - since))}`);
-  if (open.length > MOST_MESSAGES) lines.push(`and ${open.length - MOST_MESSAGES}${open.length === 64 ? " or more" : ""} others`);
+  if (open.length > MAX_MESSAGES) lines.push(`and ${open.length - MAX_MESSAGES}${open.length === 64 ? " or more" : ""} others`);
   const list = $("messages");
   while (list.children.length > lines.length) list.lastChild.remove();
   while (list.children.length < lines.length) list.append(document.createElement("li"));
@@ -242,7 +242,7 @@ function addEvent(event) {
   event.item = item;
   events.push(event);
   $("events").prepend(item);
-  if (events.length > MOST_EVENTS) events.shift().item.remove();
+  if (events.length > MAX_EVENTS) events.shift().item.remove();
 }
 
 function tellEvents(frame) {
@@ -275,7 +275,7 @@ function toggle(directions) {
     else {
       const used = new Set(chosen.map((each) => each.series));
       const series = [...Array(8).keys()].find((each) => !used.has(each));
-      chosen = [...chosen, { d, series }].slice(-MOST_CHOSEN);
+      chosen = [...chosen, { d, series }].slice(-MAX_CHOSEN);
     }
   }
   tellChosen();
@@ -341,7 +341,7 @@ function plot() {
 // Where there are more frames than one could tell apart, a point is the longest queue of several,
 // and the mean of their shares.
 function course(frames, ds, what, scale) {
-  const stride = Math.ceil(frames.length / MOST_POINTS);
+  const stride = Math.ceil(frames.length / MAX_POINTS);
   const points = Array.from({ length: Math.ceil(frames.length / stride) }, (_, i) => frames.slice(i * stride, (i + 1) * stride));
   const times = points.map((point) => point[point.length - 1].t);
   return [times, ...ds.map((d) => points.map((point) => scale * (d < 0 ? 0 : what === QUEUE

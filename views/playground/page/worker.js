@@ -70,7 +70,7 @@ ready.then(
 );
 
 // Beyond that an address is a negative number to what calls C from Python.
-const MOST_BYTES = 2 ** 31;
+const MAX_BYTES = 2 ** 31;
 const FULL = "It has taken 2 GB, which is all that a tab has: let there be fewer hosts, or messages.";
 
 // What one may ask for, each of Python's functions.
@@ -89,7 +89,7 @@ onmessage = async ({ data: { at, what, words } }) => {
     }
     say("done", found, at);
   } catch (error) {
-    const isFull = python._module.HEAPU8.length > 0.9 * MOST_BYTES;
+    const isFull = python._module.HEAPU8.length > 0.9 * MAX_BYTES;
     const why = said(error).trim().split("\n").at(-1);
     say("brokeOff", `the lab broke off: ${why}${isFull ? `\n${FULL}` : ""}`);
   }

@@ -14,10 +14,10 @@ from typing import Any
 from controller import LinkSpec
 from lab.errors import RunError
 from lab.machine.lookout import lookout
+from lab.machine.memory import FREE_AT_ONCE
 from lab.machine.patience import Patience, Still
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.sched_priority import lend_sched_priority
-from lab.machine.thrift import THRIFTY
 from lab.scenario.faults import Spoil
 
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
@@ -52,7 +52,7 @@ class Hosted:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=os.environ | THRIFTY,
+                env=os.environ | FREE_AT_ONCE,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
                 pass_fds=files,
             )

@@ -17,7 +17,7 @@ from lab.results.watch import cells_of
 from lab.scenario.faults import Spoil
 from topologies import Link, Node
 
-_LEAST_INTERVAL_S = 0.02
+_MIN_INTERVAL_S = 0.02
 _RECORD_S = 0.01  # fifty times what recording a switch takes
 
 
@@ -73,7 +73,7 @@ class SoftSwitches(Switches):
     @property
     def _interval_s(self) -> float:
         """The time between two records of what switches hold."""
-        usual = max(_LEAST_INTERVAL_S, _RECORD_S * len(self.targets))
+        usual = max(_MIN_INTERVAL_S, _RECORD_S * len(self.targets))
         return max(usual, self.setting.notes_every_s)
 
     def furnish(self) -> None:

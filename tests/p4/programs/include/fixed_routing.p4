@@ -145,7 +145,7 @@ control Routes(in headers_t hdr, inout meta_t meta, inout standard_metadata_t st
 
     FOR_SDN
     @id(0x11000536)
-    @max_group_size(WCMP_MOST_WAYS)
+    @max_group_size(WCMP_MAX_WAYS)
     @selector_size_semantics("sum_of_members")
     @max_member_weight(4095)
     action_selector(HashAlgorithm.identity, WCMP_MEMBERS, 16) wcmp;

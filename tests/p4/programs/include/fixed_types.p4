@@ -5,7 +5,7 @@
 #define NAMED(uri, name, bits) @p4runtime_translation(uri, string) type bit<bits> name;
 #define WCMP_GROUPS 128
 #define WCMP_MEMBERS 1024
-#define WCMP_MOST_WAYS 128
+#define WCMP_MAX_WAYS 128
 #define ACL_ENTRIES 256
 #define FOR_SDN @p4runtime_role("sdn_controller")
 #define FOR_REPLICATION @p4runtime_role("packet_replication_engine_manager")

@@ -24,8 +24,8 @@ static PCM_FORCE_INLINE pcm_float limited(pcm_float window)
 static PCM_FORCE_INLINE pcm_float target(pcm_float window)
 {
     pcm_float base = QUEUE_BASE * BASE_NS, range = RANGE * base;
-    pcm_float alpha = range / (1 / root(LEAST_SCALED) - 1 / root(MOST_SCALED));
-    pcm_float scaled = alpha / root(window / PACKET) - alpha / root(MOST_SCALED);
+    pcm_float alpha = range / (1 / root(MIN_SCALED) - 1 / root(MAX_SCALED));
+    pcm_float scaled = alpha / root(window / PACKET) - alpha / root(MAX_SCALED);
     scaled = scaled < 0 ? 0 : scaled > range ? range : scaled;
     return base + HOPS * base / HOP_SHARE + scaled;
 }
@@ -36,7 +36,7 @@ static PCM_FORCE_INLINE pcm_float decreased(ALGO_CTX_ARGS, pcm_float window, pcm
     if (now - get_var(DECREASED_AT) <= get_var(ROUND_TRIP))
         return window;
     set_var(DECREASED_AT, now);
-    return limited(window * (factor < 1 - MOST_DECREASE ? 1 - MOST_DECREASE : factor));
+    return limited(window * (factor < 1 - MAX_DECREASE ? 1 - MAX_DECREASE : factor));
 }
 
 int algorithm_main()

@@ -20,7 +20,7 @@ _M_MMAP_THRESHOLD = -3  # malloc.h
 _SIZES = re.compile(r'type="(\w+)"[^>]* size="(\d+)"')
 
 # For a process that is to be started.
-THRIFTY = {"MALLOC_MMAP_THRESHOLD_": str(_MMAP_THRESHOLD_BYTES)}
+FREE_AT_ONCE = {"MALLOC_MMAP_THRESHOLD_": str(_MMAP_THRESHOLD_BYTES)}
 
 
 def give_back() -> None:
@@ -29,7 +29,7 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def be_thrifty() -> None:
+def free_at_once() -> None:
     """The same for this one, from now on; where there is another allocator, nothing."""
     with suppress(AttributeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES)

@@ -17,13 +17,13 @@ def threads_here() -> int:
     return processors()
 
 
-def parts(fabric: Fabric, shortest_ns: int) -> dict[Node, int]:
+def partition(fabric: Fabric, shortest_ns: int) -> dict[Node, int]:
     """The part of each node, from 0, where the shortest cable is so long."""
     found = {switch: at if shortest_ns else 0 for at, switch in enumerate(fabric.switches)}
     return found | {host: found[fabric.leaf_of(host)] for host in fabric.hosts}
 
 
-def shared(
+def by_rank(
     fabric: Fabric, found: Mapping[Node, int], ranks: int
 ) -> tuple[dict[Node, int], list[int]]:
     """The same parts in another order, so that each rank has those from one bound to the next.
@@ -39,7 +39,7 @@ def shared(
     loads = [0.0] * ranks
     for kind in (NodeKind.LEAF, NodeKind.SPINE, NodeKind.CORE):
         tier = {found[node]: None for node in fabric.switches if node.kind is kind}
-        for part, rank in _dealt([p for p in tier if p not in owner], weights, loads):
+        for part, rank in _spread([p for p in tier if p not in owner], weights, loads):
             owner[part] = rank
             loads[rank] += weights[part]
     order = sorted(range(len(weights)), key=lambda part: (owner.get(part, 0), part))
@@ -48,7 +48,7 @@ def shared(
     return {node: place[part] for node, part in found.items()}, bounds
 
 
-def _dealt(
+def _spread(
     tier: Sequence[int], weights: Sequence[int], loads: Sequence[float]
 ) -> Iterator[tuple[int, int]]:
     ranks, total, before = len(loads), sum(weights[part] for part in tier), 0.0

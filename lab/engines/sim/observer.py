@@ -19,7 +19,7 @@ from lab.scenario.model import Scenario
 _BOOKS_S = 0.2  # of the machine's time, between two looks at what switches count
 
 
-class Gallery:
+class Observer:
     """An audience, and how it looks at a simulation."""
 
     def __init__(
