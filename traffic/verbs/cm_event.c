@@ -97,7 +97,7 @@ void cm_tell(struct cm_id *id, int what, int status)
 
 /* --- taken ----------------------------------------------------------------------------------- */
 
-int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **event)
+int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **found)
 {
     struct cm_channel *channel = channel_of(base);
     struct cm_event *event;
@@ -111,7 +111,7 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **ev
             channel->last = &channel->first;
         pthread_mutex_unlock(&cm_lock);
     } while (!event); /* it was withdrawn */
-    *event = &event->base;
+    *found = &event->base;
     return 0;
 }
 
