@@ -577,6 +577,19 @@ def test_scale_up(run: RunScenario) -> None:
     assert ends_ns[0] / ends_ns[1] == pytest.approx(wire[0] / wire[1], rel=0.15)
 
 
+def test_delivery_modes(run: RunScenario) -> None:
+    """In order much goes again for each loss, out of order what was lost, datagrams never."""
+    rod, rud, uud = (
+        run("delivery-modes", f"transport.delivery={mode}").result for mode in ("rod", "rud", "uud")
+    )
+    assert rod.flows.failed == rud.flows.failed == 0 < uud.flows.failed
+    assert rod.roce.retransmitted_packets > 20 * rod.drops.total > 0
+    assert rud.roce.retransmitted_packets < 2 * rud.drops.total
+    assert uud.roce.retransmitted_packets == 0 < uud.drops.total
+    assert all(each.flows.fct_ns is not None for each in (rod, rud))
+    assert rod.flows.fct_ns.max > 1.1 * rud.flows.fct_ns.max
+
+
 def test_encrypted(run: RunScenario) -> None:
     """Keys change and nothing is lost; 24 bytes more a packet cost more where packets are small."""
     found = run("encrypted").result
