@@ -659,9 +659,15 @@ def needed_headroom(site: SwitchSite, port: int) -> int:
 
 def _retry_ns(site: SwitchSite, port: int) -> int:
     """How much later something may come by a link that had to send it again."""
-    if site.settings.link.llr is Replay.NONE or port in site.host_ports:
+    if not tries_again(site, port):
         return 0
     return thresholds.replay_timeout_ns(site.link(port), site.settings.max_frame)
+
+
+def tries_again(site: SwitchSite, port: int) -> bool:
+    """Whether both ends of the link at a port send again what it lost."""
+    link = site.settings.link
+    return link.llr is not Replay.NONE and (link.llr_hosts or port not in site.host_ports)
 
 
 def pool_of(site: SwitchSite) -> int:
@@ -913,20 +919,17 @@ def _credits(site: SwitchSite) -> Iterator[Entity]:
 
 def _replay(site: SwitchSite) -> Iterator[Entity]:
     settings = site.settings
-    if settings.link.llr is Replay.NONE:
-        return
     for port in site.ports:
-        if port in site.host_ports:
+        if not tries_again(site, port):
             continue
-        room = thresholds.replay_room(site.link(port), settings.max_frame)
-        timeout_ns = thresholds.replay_timeout_ns(site.link(port), settings.max_frame)
+        replay = thresholds.replay(site.link(port), settings.max_frame)
         yield entry(
             "link_replays",
             {"standard_metadata.egress_port": port},
             "replay",
-            room=room,
-            timeout=site.ticks(timeout_ns),
-            ack_every=room // 8,
+            room=replay.room,
+            timeout=site.ticks(replay.timeout_ns),
+            ack_every=replay.ack_every,
             selective=settings.link.llr is Replay.SELECTIVE,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from controller.headroom import PAUSE_WIRE_BYTES, WIRE_OVERHEAD, bytes_in, in_cells
 from controller.settings import LinkSpec
@@ -48,10 +49,19 @@ def replay_timeout_ns(link: LinkSpec, max_frame: int) -> int:
     return math.ceil(4 * (2 * link.delay_ns + frames_ns))
 
 
-def replay_room(link: LinkSpec, max_frame: int) -> int:
-    """Bytes a link keeps: what it carries until the last of them must have been answered."""
+class ReplayBuffer(NamedTuple):
+    """What an end of a link that tries again is set to."""
+
+    room: int  # bytes
+    timeout_ns: int
+    ack_every: int  # bytes
+
+
+def replay(link: LinkSpec, max_frame: int) -> ReplayBuffer:
+    """It keeps what the link carries until the last of it must have been answered."""
     timeout_ns = replay_timeout_ns(link, max_frame)
-    return math.ceil(2 * bytes_in(link, timeout_ns)) + 4 * max_frame
+    room = math.ceil(2 * bytes_in(link, timeout_ns)) + 4 * max_frame
+    return ReplayBuffer(room, timeout_ns, ack_every=room // 8)
 
 
 def quanta(weights: Mapping[int, int], max_frame: int) -> dict[int, int]:

@@ -31,6 +31,8 @@ class LinkLevel(Section):
     llr: Replay = Replay.NONE
     """LLR: links between switches send again what they lost, alone (selective, which true means) or
     with all that followed it (go-back-n), which costs a round trip of the link for each."""
+    llr_hosts: bool = False
+    """LLR on links to hosts, too: adapters then send again what their cables lost, as switches do."""
     cbfc: bool = False
     """Whether pfc.priorities go by credits, on all links, and nobody is paused: CBFC."""
     credit: Size | None = Field(default=None, ge=1, le=2**31 - 1)

@@ -417,12 +417,11 @@ def _llr(experiment: Experiment, outcome: Outcome) -> Llr:
     """What links sent again, and why."""
     total = dict.fromkeys(seen.TRIES, 0)
     by_link = {}
-    for switch, number, port in _ports(outcome):
-        for name, count in port.tries.items():
-            total[name] += count
-        again, late = (port.tries.get(name, 0) for name in ("replayed", "timeouts"))
+    for name, tries in _tries(experiment, outcome):
+        for what, count in tries.items():
+            total[what] += count
+        again, late = (tries.get(what, 0) for what in ("replayed", "timeouts"))
         if again or late:
-            name = experiment.fabric.link_at(switch, number).direction(switch)
             by_link[name] = Replayed(replayed_frames=again, timeouts=late)
     return Llr(
         spoilt_frames=total["spoilt"],
@@ -435,6 +434,17 @@ def _llr(experiment: Experiment, outcome: Outcome) -> Llr:
         full=total["full"],
         by_link=by_link,
     )
+
+
+def _tries(experiment: Experiment, outcome: Outcome) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """What each end of a link that tries again counted, by the direction that it sends."""
+    for switch, number, port in _ports(outcome):
+        yield experiment.fabric.link_at(switch, number).direction(switch), port.tries
+    for link in experiment.fabric.links if experiment.settings.link.llr_hosts else ():
+        if not link.joins_switches:
+            counted = outcome.endpoints[link.a]
+            counts = (counted_at(counted, link.a_port, f"link_{what}") for what in seen.TRIES)
+            yield link.up, dict(zip(seen.TRIES, counts, strict=True))
 
 
 def _trim(experiment: Experiment, outcome: Outcome) -> Trim:

@@ -147,10 +147,16 @@ def _compared(where: str, sent: _Sums, received: _Sums) -> Iterator[tuple[str, T
 
 
 def _of_host(counted: Mapping[str, int], port: int, way: str) -> _Sums | None:
-    """What a host counted at a port; scapy hosts do not."""
+    """What a host counted at a port; scapy hosts do not.
+
+    With what the port's link, if it tries again, sent or took besides.
+    """
     if f"{way}_bytes" not in counted:
         return None
-    packets, size = (counted_at(counted, port, f"{way}_{what}") for what in ("packets", "bytes"))
+    packets, size = (
+        counted_at(counted, port, f"{way}_{what}") + counted_at(counted, port, f"link_{way}_{what}")
+        for what in ("packets", "bytes")
+    )
     return {None: Traffic(packets, size)}
 
 

@@ -52,6 +52,11 @@ TRIES = (
     *("replayed", "answers", "missed", "timeouts"),
     *("unfit", "spoilt", "strange", "full"),
 )
+# The same of an adapter's end, and what that put into the cable, and took out of it, beyond the
+# adapter's own frames: in the order of `net_host_link`.
+HOST_LINK = tuple(
+    f"link_{name}" for name in (*TRIES, "tx_packets", "tx_bytes", "rx_packets", "rx_bytes")
+)
 HOST_PAUSED_NS = {priority: f"paused_{priority}_ns" for priority in PRIORITIES}  # of an adapter
 NOTHING = Traffic()
 

@@ -308,9 +308,10 @@ def _paces(scenario: Scenario, fabric: Fabric) -> Iterator[Pace]:
 def _spoils(scenario: Scenario, fabric: Fabric) -> Iterator[Spoil]:
     """When cables begin and end to spoil frames: each as all faults of its own then say."""
     links = {link.name: link for link in fabric.links}
+    ends = [link.name for link in fabric.links if not link.joins_switches]
     lost = {
         name: scenario.loss.rate
-        for name in scenario.loss.links
+        for name in scenario.loss.links or (ends if scenario.loss.rate else ())
         if is_tried_again(scenario, links[name])
     }
     changes = [(0, name, "corrupt", rate, _LATE_NS) for name, rate in lost.items()]

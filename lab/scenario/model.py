@@ -369,6 +369,8 @@ class Scenario(Section):
                 "link.llr: a switch that starts again would number its frames anew, which the "
                 "other end of a link cannot know; leave out the restart, or set link.llr to none"
             )
+        if self.link.llr_hosts:
+            self._check_llr_hosts()
         ports = self.topology.ports
         if ports > 1:
             self._check_ports(ports)
@@ -464,6 +466,19 @@ class Scenario(Section):
         for is_refused, why in refused:
             if is_refused:
                 raise ValueError(f"transport.kind sue: {why}")
+
+    def _check_llr_hosts(self) -> None:
+        if self.link.llr is Replay.NONE:
+            raise ValueError(
+                "link.llr_hosts says where link.llr is: set that to selective or go-back-n, or leave "
+                "link.llr_hosts out"
+            )
+        halted = [fault.host for fault in self.faults if fault.action == "halt" and fault.host]
+        if halted:
+            raise ValueError(
+                f"link.llr_hosts: {halted[0]} stands still, and whether its adapter then answers its "
+                "link no text tells; leave out the halt, or link.llr_hosts"
+            )
 
     def _check_ports(self, ports: int) -> None:
         """What adapters with several ports cannot do."""

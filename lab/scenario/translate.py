@@ -305,7 +305,8 @@ def losses_of(
 
 def is_tried_again(scenario: Scenario, link: Link) -> bool:
     """Whether a link makes good what it loses: then it has to be below that that it loses it."""
-    return link.joins_switches and scenario.link.llr is not Replay.NONE
+    link_level = scenario.link
+    return link_level.llr is not Replay.NONE and (link.joins_switches or link_level.llr_hosts)
 
 
 def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
@@ -362,7 +363,9 @@ def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -
     pfc = scenario.pfc
     priorities = dict.fromkeys(range(64), 0) | scenario.classes.by_dscp | scenario.trim.by_dscp
     back = min((f.share or 1.0 for f in scenario.faults if _slows_up(f, host)), default=1.0)
-    after = headroom(cable, max_frame, pfc.response_ns, 1, back) if pfc.enabled else 0
+    retry_ns = thresholds.replay_timeout_ns(cable, max_frame) if scenario.link.llr_hosts else 0
+    response_ns = pfc.response_ns + retry_ns
+    after = headroom(cable, max_frame, response_ns, 1, back) if pfc.enabled else 0
     return {
         "receive_bps": bps(gbps),
         "receive_room": xoff + max(after, max_frame),

@@ -673,6 +673,16 @@ void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps)
         ep->config.link_bps = link_bps;
 }
 
+ns_t ep_port_free(const struct ep *ep, uint8_t port) { return ns_after_ps(ep->lanes[port].free); }
+
+ns_t ep_occupy(struct ep *ep, uint8_t port, uint32_t wire, ns_t now)
+{
+    struct lane *lane = &ep->lanes[port];
+    ps_t at = lane->free > ps_of_ns(now) ? lane->free : ps_of_ns(now);
+    lane->free = at + ps_for_bytes(wire + ep->config.overhead_bytes, lane->rate);
+    return ns_after_ps(at);
+}
+
 void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now)
 {
     uint8_t bit = (uint8_t)(1u << port), before = ep->up;

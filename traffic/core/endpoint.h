@@ -320,6 +320,11 @@ void ep_set_link(struct ep *ep, uint8_t port, bps_t link_bps);
  * again. An adapter with one port goes on otherwise as before: there is nothing else it could do. */
 void ep_set_up(struct ep *ep, uint8_t port, bool is_up, ns_t now);
 
+/* From when on a port is free; and its time, for so many bytes of somebody else's: from when on they
+ * have it. */
+ns_t ep_port_free(const struct ep *ep, uint8_t port);
+ns_t ep_occupy(struct ep *ep, uint8_t port, uint32_t wire, ns_t now);
+
 /* A controller's word of which ways of a queue pair are not to be used, in place of what it said
  * before: bit i of the ENTROPY_MAX bits is entropy i. What flies there is let land. False, and nothing
  * is changed, if the queue pair keeps no states of ways (entropy mrc does), or no way would be left. */

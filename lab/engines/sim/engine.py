@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller import switch_plans
+from controller import switch_plans, thresholds
 from controller.tables import Plans
 from lab.engines import Audience, RunOptions
 from lab.engines.convergence import strays
@@ -39,6 +39,7 @@ from lab.scenario.faults import Agenda, Deny, Halt, Pace, Rekey, Replan, Restart
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
+from params.link import Replay
 from switch.dataplane import Program
 from topologies import Node
 
@@ -246,8 +247,18 @@ def _build(
             simulation.set_plan(host, experiment.plan(rank, carries_payload=False))
             simulation.set_rates(host, experiment.port_rates(host))
             stage.advance()
+        _let_hosts_try_again(simulation, experiment)
         stage.note = f"{len(experiment.schedule):,} transfers"
     return switches, simulation
+
+
+def _let_hosts_try_again(simulation: Simulation, experiment: Experiment) -> None:
+    settings = experiment.settings
+    for link in experiment.fabric.links if settings.link.llr_hosts else ():
+        if not link.joins_switches:
+            replay = thresholds.replay(experiment.cable(link), settings.max_frame)
+            is_selective = settings.link.llr is Replay.SELECTIVE
+            simulation.try_again(link.a, link.a_port, replay, selective=is_selective)
 
 
 def _record(simulation: Simulation, experiment: Experiment, options: RunOptions) -> None:

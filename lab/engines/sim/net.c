@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "likeness.h"
+#include "llr.h"
 #include "pcap.h"
 #include "ranks.h"
 #include "state.h"
@@ -109,6 +110,9 @@ struct node {
     struct pkt_pool *own_pool; /* the switch's, while it shares ours */
     struct script script; /* a host */
     struct channel *out[EP_PORTS]; /* a host's, by port */
+    struct llr *links[EP_PORTS];   /* the same: NULL where a link loses what it loses, */
+    struct cable *cables[EP_PORTS]; /* or what spoils frames on their way to there */
+    bool tries_again;              /* whether it has any */
     bool is_halted;       /* a host */
     bool is_elsewhere;    /* another rank simulates it */
     uint32_t number, ports; /* ports: one more than the highest */
@@ -470,13 +474,89 @@ static void switch_closes(void *driver) { (void)driver; }
 static const struct port_ops SWITCH_PORT = {
     .send = switch_sends, .send_cut = switch_sends_cut, .close = switch_closes};
 
+/* When something is there that a host began to send, so many bytes long. */
+static ns_t host_arrival(const struct channel *channel, uint32_t wire, ns_t at)
+{
+    ps_t lasts = (ps_t)(wire + channel->overhead) * 8 * 1000000000000u / channel->rate;
+    return at + (lasts + 999) / 1000 + channel->delay;
+}
+
+/* The same by a link that tries again: false if that can keep no more for now. */
+static bool link_sends(struct llr *link, struct channel *channel, const uint8_t *frame,
+                       uint32_t stored, uint32_t wire, ns_t at)
+{
+    const struct llr_frame *kept =
+        llr_is_full(link) ? NULL
+                          : llr_find(link, llr_number(link, frame, stored, wire - stored, at));
+    if (!kept)
+        return false;
+    llr_handed(link, kept, channel_put(channel, kept->bytes, kept->len, kept->len + kept->absent,
+                                       host_arrival(channel, wire, at)));
+    return true;
+}
+
 static bool host_sends(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t wire,
                        uint8_t port, uint8_t priority, ns_t at)
 {
     (void)priority;
-    struct channel *channel = ((struct node *)ctx)->out[port];
-    ps_t lasts = (ps_t)(wire + channel->overhead) * 8 * 1000000000000u / channel->rate;
-    return channel_put(channel, frame, stored, wire, at + (lasts + 999) / 1000 + channel->delay);
+    const struct node *host = ctx;
+    struct channel *channel = host->out[port];
+    if (SW_UNLIKELY(host->links[port] && !channel->is_down))
+        return link_sends(host->links[port], channel, frame, stored, wire, at);
+    return channel_put(channel, frame, stored, wire, host_arrival(channel, wire, at));
+}
+
+/* What a host's link itself has to send leaves before any frame of its adapter. */
+static void link_service(struct llr *link, struct channel *channel, struct ep *ep, ns_t now)
+{
+    uint8_t port = (uint8_t)channel->from_port;
+    const struct llr_frame *frame;
+    ns_t since;
+    while (ep_port_free(ep, port) <= now && (frame = llr_next(link, now, &since)) != NULL) {
+        uint32_t bytes = frame->len + frame->absent;
+        bool is_answer = bytes == LLR_ANSWER_BYTES && !frame->absent;
+        uint32_t wire = bytes - (is_answer ? 0 : LLR_TAG);
+        ns_t arrives = host_arrival(channel, wire, ep_occupy(ep, port, wire, now));
+        if (channel_put(channel, frame->bytes, frame->len, bytes, arrives))
+            llr_added(link, frame->bytes, frame->len, frame->absent);
+    }
+}
+
+/* Links first, then the adapter; when to do so again. */
+static ns_t host_service(const struct node *host, ns_t now)
+{
+    struct ep *ep = plan_endpoint(host->script.plan);
+    for (uint8_t port = 0; port < EP_PORTS; port++)
+        if (host->links[port] && !host->out[port]->is_down)
+            link_service(host->links[port], host->out[port], ep, now);
+    ns_t wake = plan_service(host->script.plan, now);
+    for (uint8_t port = 0; port < EP_PORTS; port++) {
+        if (!host->links[port] || host->out[port]->is_down)
+            continue;
+        ns_t due = llr_due(host->links[port]), free = ep_port_free(ep, port);
+        wake = ns_least(wake, due > free ? due : free);
+    }
+    return wake;
+}
+
+/* A frame came out of the cable to a host whose link tries again. */
+static void link_takes(struct node *host, uint8_t port, struct frame *frame, ns_t now)
+{
+    struct llr *link = host->links[port];
+    struct plan *plan = host->script.plan;
+    struct llr_frame kept;
+    uint32_t len = frame->stored, absent = frame->wire - frame->stored;
+    if (cable_take(host->cables[port], frame->bytes, len, absent, now) == CABLE_LOSES) {
+        llr_spoilt(link, now);
+        return;
+    }
+    if (llr_take(link, frame->bytes, &len, absent, now) == LLR_STAYS)
+        return;
+    plan_receive(plan, port, frame->bytes, len, len + absent, now);
+    while (llr_give(link, &kept)) {
+        plan_receive(plan, port, kept.bytes, kept.len, kept.len + kept.absent, now);
+        free(kept.bytes);
+    }
 }
 
 /* Nodes */
@@ -485,7 +565,9 @@ static void node_service(struct node *node, ns_t now)
 {
     if (SW_UNLIKELY(node->is_halted || !is_ours(node)))
         return;
-    ns_t wake = node->sw ? sw_service(node->sw, now) : plan_service(node->script.plan, now);
+    ns_t wake = node->sw                        ? sw_service(node->sw, now)
+                : SW_UNLIKELY(node->tries_again) ? host_service(node, now)
+                                                : plan_service(node->script.plan, now);
     if (wake == SW_NEVER)
         evq_cancel(&node->part->queue, &node->wake);
     else
@@ -567,6 +649,8 @@ static void channel_arrival(struct evq_event *event, ns_t now)
     if (to->sw)
         sw_receive_cut(to->sw, channel->to_port, frame->bytes, frame->stored,
                        frame->wire - frame->stored, now);
+    else if (SW_UNLIKELY(to->tries_again && to->links[channel->to_port]))
+        link_takes(to, (uint8_t)channel->to_port, frame, now);
     else if (to->script.plan)
         plan_receive(to->script.plan, (uint8_t)channel->to_port, frame->bytes, frame->stored,
                      frame->wire, now);
@@ -1198,6 +1282,10 @@ void net_free(struct net *net)
             sw_move(net->nodes[i]->sw, net->nodes[i]->own_pool);
         if (net->nodes[i]->script.plan)
             plan_free(net->nodes[i]->script.plan);
+        for (unsigned port = 0; port < EP_PORTS; port++) {
+            llr_free(net->nodes[i]->links[port]);
+            cable_free(net->nodes[i]->cables[port]);
+        }
         free(net->nodes[i]);
     }
     for (uint32_t i = 0; i < net->n_parts; i++) {
@@ -1369,6 +1457,36 @@ void net_set_halted(struct net *net, uint32_t number, bool is_halted)
         evq_cancel(&node->part->queue, &node->wake);
     else if (node->script.plan)
         node_service(node, net->now);
+}
+
+bool net_set_replay(struct net *net, uint32_t number, uint32_t port, const struct llr_config *config)
+{
+    struct node *host = net->nodes[number];
+    host->links[port] = llr_new(config);
+    host->cables[port] = cable_new(host->part->queue.seed << 32 ^ (number * EP_PORTS + port));
+    host->tries_again = true;
+    return host->links[port] && host->cables[port];
+}
+
+void net_spoil(struct net *net, uint32_t number, uint32_t port, uint32_t corrupt)
+{
+    net->nodes[number]->cables[port]->faults.corrupt = corrupt;
+}
+
+void net_host_link(const struct net *net, uint32_t number, uint32_t port, uint64_t *values)
+{
+    const struct llr *link = net->nodes[number]->links[port];
+    const struct cable *cable = net->nodes[number]->cables[port];
+    uint64_t *beyond = values + LLR_COUNTS;
+    for (unsigned i = 0; i < LLR_COUNTS; i++)
+        values[i] = *link->counts[i];
+    memset(beyond, 0, 4 * sizeof *beyond);
+    for (unsigned class = 0; class < CLASSES; class++) {
+        beyond[0] += link->added[class].packets - link->lost[class].packets;
+        beyond[1] += link->added[class].bytes - link->lost[class].bytes;
+        beyond[2] += cable->lost[class].packets + link->taken[class].packets + link->held[class].packets;
+        beyond[3] += cable->lost[class].bytes + link->taken[class].bytes + link->held[class].bytes;
+    }
 }
 
 bool net_deny(struct net *net, uint32_t number, uint32_t queue_pair, const uint64_t *denied)

@@ -136,6 +136,15 @@ const char *net_host_lines(struct net *net, uint32_t node, const char *lines, ui
 int64_t net_add_channel(struct net *net, uint32_t from, uint32_t from_port, uint32_t to,
                         uint32_t to_port, bps_t rate, uint32_t overhead, ns_t delay);
 
+/* Let a host's end of the link at a port try again what it lost (switch/rt/llr.h), before it starts;
+ * the host has its plan. False when memory is out. */
+bool net_set_replay(struct net *net, uint32_t node, uint32_t port, const struct llr_config *config);
+/* Let a cable spoil what comes to a host whose link tries again, with a chance in 2^32. */
+void net_spoil(struct net *net, uint32_t node, uint32_t port, uint32_t corrupt);
+/* What the link counted: LLR_COUNTS values, and then what it put into the cable beyond its adapter's frames,
+ * and took out of it that did not reach the adapter: packets and bytes each. */
+void net_host_link(const struct net *net, uint32_t node, uint32_t port, uint64_t *values);
+
 /* Cut a channel, with what is under way in it, or mend it; the ports at its ends notice. */
 void net_set_up(struct net *net, uint32_t channel, bool is_up);
 

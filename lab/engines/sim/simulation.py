@@ -20,12 +20,14 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from controller import LinkSpec
+from controller.thresholds import ReplayBuffer
 from lab.engines.sim import native
 from lab.engines.sim.partition import by_rank, partition
 from lab.machine.memory import give_back
-from lab.results.outcome import Gist, Note, PauseNote, Stock, Wait
+from lab.results.outcome import HOST_LINK, Gist, Note, PauseNote, Stock, Wait
 from lab.scenario.faults import Spoil
 from switch.dataplane import BookLine, Dataplane, book_lines
+from switch.native import Replay
 from topologies import Fabric, Link, Node, NodeKind
 from traffic.collectives import NEVER, Timeline
 from traffic.endpoint import (
@@ -119,6 +121,7 @@ class Simulation:
         self._planes = planes
         self._fabric = fabric
         self._lossless = 0  # bit p: priority p
+        self._hosts_try_again = False
         self.happened_ns = 0  # of what comes from outside: when the last of it happened
         self._numbers: dict[Node, int] = {}
         self._channels: dict[str, int] = {}
@@ -194,6 +197,15 @@ class Simulation:
         for port, rate_bps in rates.items():
             channel = self._channels[self._fabric.link_at(host, port).up]
             self._native.net_set_rate(self._net, channel, rate_bps)
+
+    def try_again(self, host: Node, port: int, replay: ReplayBuffer, *, selective: bool) -> None:
+        """Let a host that has its plan send again what the link at a port lost."""
+        config = Replay(*replay, selective)
+        if not self._native.net_set_replay(
+            self._net, self._numbers[host], port, ctypes.byref(config)
+        ):
+            raise MemoryError
+        self._hosts_try_again = True
 
     def record(self, channel: str, path: Path) -> None:
         """Record what a channel delivers."""
@@ -276,7 +288,12 @@ class Simulation:
     def spoil(self, news: Spoil) -> None:
         """Let a link spoil frames from now on."""
         for switch, port, sends in news.places:
-            self._planes[switch].set_cable(port, sends=sends, late_ns=news.late_ns, **news.chances)
+            chances = {**news.chances}
+            if sends and self._hosts_try_again:  # the host's end has to see it
+                chance = round(chances.pop("corrupt", 0) * 0xFFFFFFFF)
+                link = news.link
+                self._native.net_spoil(self._net, self._numbers[link.a], link.a_port, chance)
+            self._planes[switch].set_cable(port, sends=sends, late_ns=news.late_ns, **chances)
 
     def halt(self, host: Node, *, is_halted: bool) -> None:
         """Let a host stand still, or go on."""
@@ -501,6 +518,10 @@ class Simulation:
         for port in range(ports if ports > 1 else 0):
             self._native.net_host_port(self._net, self._numbers[host], port, own)
             found |= {port_counter(port, name): own[at] for at, name in enumerate(PORT_COUNTERS)}
+        tries = (ctypes.c_uint64 * len(HOST_LINK))()
+        for port in range(ports if self._hosts_try_again else 0):
+            self._native.net_host_link(self._net, self._numbers[host], port, tries)
+            found |= {port_counter(port, name): tries[at] for at, name in enumerate(HOST_LINK)}
         return found
 
     def report(self, host: Node) -> EndpointReport:

@@ -92,6 +92,11 @@ class Switches(ABC):
     @classmethod
     def configured(cls, settings: Settings, dilation: int) -> Settings:
         """What a controller needs to know of a fabric, for these switches."""
+        if settings.link.llr_hosts:
+            raise RunError(
+                "link.llr_hosts: hosts of Mininet have adapters that send no frame of a link again",
+                "Use the simulator (--engine sim), or link.llr_hosts=false.",
+            )
         tick_ns = 1 if cls.REAL_TICK_NS is None else cls.REAL_TICK_NS / dilation
         return replace(settings, tick_ns=tick_ns, control_queue=cls.CONTROL_QUEUE)
 
