@@ -124,7 +124,7 @@ class Replayed(Part):
 
 
 class Llr(Part):
-    """What links between switches sent again."""
+    """What links between switches, or all of them, sent again."""
 
     spoilt_frames: int  # that came with a wrong FCS
     replayed_frames: int

@@ -35,6 +35,7 @@ from lab.results.part import Part
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import cut_links
 from lab.scenario.model import Fault, Scenario
+from lab.scenario.translate import adapter_response_ns
 from params.quantity import duration, packets, plural
 from topologies import Fabric, Link, Node
 from traffic.collectives import NEVER
@@ -452,7 +453,8 @@ class _Judge:
     def _credits_due_ns(self, direction: str) -> int:
         """How long a queue may wait for credits that come: it was answered when it asked again."""
         settings, link = self._experiment.settings, self._links[direction]
-        cable, response_ns = self._experiment.cable(link), self._scenario.pfc.response_ns
+        cable = self._experiment.cable(link)
+        response_ns = adapter_response_ns(self._scenario, cable, settings.max_frame)
         size = self._scenario.link.credit or credit(cable, settings.max_frame, response_ns)
         return 2 * ask_after_ns(cable, settings.max_frame, size, response_ns)
 

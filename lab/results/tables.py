@@ -206,8 +206,9 @@ def _link_level(result: Result) -> Iterator[str]:
         )
     if llr := result.llr:
         late = f", {llr.timeouts:,} time-outs" if llr.timeouts else ""
+        which = "Links" if result.scenario.link.llr_hosts else "Links between switches"
         yield (
-            f"Links between switches made good {llr.spoilt_frames:,} spoilt frames: "
+            f"{which} made good {llr.spoilt_frames:,} spoilt frames: "
             f"{llr.replayed_frames:,} sent again, {llr.answers:,} answers{late}"
         )
 

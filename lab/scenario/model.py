@@ -470,14 +470,14 @@ class Scenario(Section):
     def _check_llr_hosts(self) -> None:
         if self.link.llr is Replay.NONE:
             raise ValueError(
-                "link.llr_hosts says where link.llr is: set that to selective or go-back-n, or leave "
-                "link.llr_hosts out"
+                "link.llr_hosts says where link.llr is: set that to selective or go-back-n, or "
+                "leave link.llr_hosts out"
             )
         halted = [fault.host for fault in self.faults if fault.action == "halt" and fault.host]
         if halted:
             raise ValueError(
-                f"link.llr_hosts: {halted[0]} stands still, and whether its adapter then answers its "
-                "link no text tells; leave out the halt, or link.llr_hosts"
+                f"link.llr_hosts: {halted[0]} stands still, and no text tells whether its adapter "
+                "then answers its link; leave out the halt, or link.llr_hosts"
             )
 
     def _check_ports(self, ports: int) -> None:

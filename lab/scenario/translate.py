@@ -309,12 +309,18 @@ def is_tried_again(scenario: Scenario, link: Link) -> bool:
     return link_level.llr is not Replay.NONE and (link.joins_switches or link_level.llr_hosts)
 
 
+def adapter_response_ns(scenario: Scenario, cable: LinkSpec, max_frame: int) -> int:
+    """How much later than its cable has it something may be heard at a host's link."""
+    retry_ns = thresholds.replay_timeout_ns(cable, max_frame) if scenario.link.llr_hosts else 0
+    return scenario.pfc.response_ns + retry_ns
+
+
 def _credits(scenario: Scenario, cable: LinkSpec, max_frame: int) -> dict[str, Any]:
     """What an adapter may send into its leaf's buffer."""
     link, cell = scenario.link, scenario.buffer.cell
     if not link.cbfc:
         return {}
-    response_ns = scenario.pfc.response_ns
+    response_ns = adapter_response_ns(scenario, cable, max_frame)
     size = thresholds.credit(cable, max_frame, response_ns, cell)
     if link.credit is not None:
         size = in_cells(link.credit, cell)
@@ -363,8 +369,7 @@ def _rx_buffer(scenario: Scenario, host: str, cable: LinkSpec, max_frame: int) -
     pfc = scenario.pfc
     priorities = dict.fromkeys(range(64), 0) | scenario.classes.by_dscp | scenario.trim.by_dscp
     back = min((f.share or 1.0 for f in scenario.faults if _slows_up(f, host)), default=1.0)
-    retry_ns = thresholds.replay_timeout_ns(cable, max_frame) if scenario.link.llr_hosts else 0
-    response_ns = pfc.response_ns + retry_ns
+    response_ns = adapter_response_ns(scenario, cable, max_frame)
     after = headroom(cable, max_frame, response_ns, 1, back) if pfc.enabled else 0
     return {
         "receive_bps": bps(gbps),

@@ -84,11 +84,15 @@ def test_128_hosts_meet_in_a_way_up_and_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("llr", ["selective", "go-back-n"])
-def test_over_links_that_try_again_nothing_is_lost(llr: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_hosts", [False, True])
+def test_over_links_that_try_again_nothing_is_lost(
+    of_hosts: bool, llr: str, tmp_path: Path
+) -> None:
     cables = "[leaf1-spine2, leaf2-spine2, leaf3-spine2, leaf4-spine2]"
     run = simulate_sparely(
         *("reliable-tree", "traffic.bytes=256KiB", f"link.llr={llr}"),
-        f"loss={{rate: 0.02, links: {cables}}}",
+        f"link.llr_hosts={of_hosts}",
+        f"loss={{rate: 0.02, links: {'[]' if of_hosts else cables}}}",
         out=tmp_path,
     )
     assert jct(run) > 0

@@ -23,10 +23,12 @@ from tests.lab.simulated import simulate_sparely
 
 HEADERS = 58  # of a RoCEv2 packet, its ICRC included
 GAP = 24  # bytes of the wire that a frame takes besides
-ANSWER = 24 + GAP
+NUMBER, ANSWER_BYTES = 6, 24  # of a link that tries again
+ANSWER = ANSWER_BYTES + GAP
 WORD = 60 + GAP
 ONE_HOP = "topology={kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1}"
-LOSSY = "leaf2-spine1"
+SENDER_S = {"lossy": "h2-leaf2", "sends": "h2>leaf2"}  # cable, in place of a switch's
+RECEIVER_S = {"lossy": "h1-leaf1", "sends": "leaf1>h1"}
 CREDITED = 1500  # packets that go by credits
 
 
@@ -45,6 +47,8 @@ class Hop:
     mtu: int
     loss: float
     packets: int = 4000
+    lossy: str = "leaf2-spine1"
+    sends: str = "leaf2>spine1"  # which way data takes it
 
     @property
     def frame_ns(self) -> float:
@@ -52,13 +56,17 @@ class Hop:
         return (self.mtu + HEADERS + GAP) * 8 / self.gbps
 
     def changes(self, llr: str) -> tuple[str, ...]:
+        here, others = (self.gbps, self.delay_ns), (2 * self.gbps, 100)
+        is_host_s = self.lossy in (SENDER_S["lossy"], RECEIVER_S["lossy"])
+        ends, fabric = (here, others) if is_host_s else (others, here)
+        llr_hosts = is_host_s and llr != "none"
         return (
             ONE_HOP,
-            f"link={{rate_gbps: {2 * self.gbps}, delay_ns: 100, fabric_rate_gbps: {self.gbps}, "
-            f"fabric_delay_ns: {self.delay_ns}, mtu: {self.mtu}, llr: {llr}}}",
+            f"link={{rate_gbps: {ends[0]}, delay_ns: {ends[1]}, fabric_rate_gbps: {fabric[0]}, "
+            f"fabric_delay_ns: {fabric[1]}, mtu: {self.mtu}, llr: {llr}, llr_hosts: {llr_hosts}}}",
             f"traffic={{kind: incast, senders: 1, bytes: {self.packets * self.mtu}}}",
             "buffer.bytes=64MB",
-            f"loss={{rate: {self.loss}, links: [{LOSSY}]}}",
+            f"loss={{rate: {self.loss}, links: [{self.lossy}]}}",
             "ecn.enabled=false",
         )
 
@@ -100,7 +108,7 @@ def check(hop: Hop, llr: str) -> None:
     assert result.llr.spoilt_frames > 0
     assert result.roce.out_of_order_packets == 0
     assert result.roce.retransmitted_packets == 0
-    again = result.llr.by_link["leaf2>spine1"].replayed_frames
+    again = result.llr.by_link[hop.sends].replayed_frames
     least, most = hop.sent_again(llr)
     assert least <= again <= most
     undisturbed = run(*hop.changes("none"), "loss.rate=0")
@@ -117,11 +125,79 @@ def test_a_link_delivers_all_it_loses_for_what_the_model_says(hop: Hop, llr: str
     check(hop, llr)
 
 
+@pytest.mark.parametrize("llr", ["go-back-n", "selective"])
+@pytest.mark.parametrize("end", [SENDER_S, RECEIVER_S], ids=lambda end: end["sends"])
+def test_so_does_a_link_to_a_host(end: dict[str, str], llr: str) -> None:
+    check(replace(hops(5, 1)[0], **end), llr)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("llr", ["go-back-n", "selective"])
+@pytest.mark.parametrize("end", [{}, SENDER_S, RECEIVER_S], ids=str)
 @pytest.mark.parametrize("hop", hops(2, 40), ids=str)
-def test_so_do_many_links(hop: Hop, llr: str) -> None:
-    check(hop, llr)
+def test_so_do_many_links(hop: Hop, end: dict[str, str], llr: str) -> None:
+    check(replace(hop, **end), llr)
+
+
+def test_a_host_s_cable_carries_each_frame_as_often_as_chance_has_it(tmp_path: Path) -> None:
+    """By the books of the cable itself: with a number each, 1 / (1 - p) times, and answers."""
+    hop = Hop(100, 500, 1024, 0.05, **SENDER_S)
+    run = simulate_sparely("incast", *hop.changes("selective"), out=tmp_path)
+    lines = [line for line in run.outcome.link_books[hop.sends] if line.book == "in"]
+    frames = hop.packets / (1 - hop.loss)
+    spread = 4 * math.sqrt(hop.packets * hop.loss) / (1 - hop.loss)
+    data = [line for line in lines if line.bytes > 100 * line.packets]
+    carried = sum(line.packets for line in data)
+    assert carried == pytest.approx(frames, abs=spread)
+    assert sum(line.bytes for line in data) == pytest.approx(
+        carried * (hop.mtu + HEADERS + NUMBER), rel=0.001
+    )
+    assert all(line.bytes == ANSWER_BYTES * line.packets for line in lines if line not in data)
+
+
+def sweep(seed: int) -> tuple[str, ...]:
+    """A fabric by lot, of which every cable to a host loses frames and tries again."""
+    rng = random.Random(seed)
+    kind = ("sue", "roce")[seed % 2]
+    leaves = rng.choice((1, 2, 3))
+    traffic = rng.choice(
+        (
+            "kind: incast, senders: 3, bytes: 400KB",
+            "kind: collective, op: all-to-all, bytes: 400KB",
+            "kind: collective, op: all-reduce, bytes: 200KB",
+            "kind: experts, experts: 24, active: 2, tokens: 16, token_bytes: 3000, "
+            "combine_bytes: 4000, compute_ns: 1us",
+        )
+    )
+    return (
+        f"topology={{kind: leaf-spine, leaves: {leaves}, spines: {rng.choice((1, 2))}, "
+        f"hosts_per_leaf: 4}}",
+        f"link={{rate_gbps: {rng.choice((50, 200, 800))}, delay_ns: {rng.randrange(20, 2000)}, "
+        f"mtu: {rng.choice((256, 1024, 3840))}, llr: {rng.choice(('go-back-n', 'selective'))}, "
+        f"llr_hosts: true, cbfc: {rng.random() < 0.5}}}",
+        f"loss.rate={rng.uniform(0.002, 0.03):.4f}",
+        f"transport={{kind: {kind}}}", f"traffic={{{traffic}}}", "buffer.bytes=64MB",
+        f"ecn.enabled={rng.random() < 0.3}", "int.share=0", f"seed={seed}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_whatever_hosts_cables_lose_no_host_sends_again(seed: int) -> None:
+    """Neither SUE's adapters nor RoCEv2's; and to the byte by the books, or the run fails."""
+    result = run(*sweep(seed))
+    assert result.flows.completed == result.flows.count
+    assert result.llr is not None
+    assert result.llr.spoilt_frames > 0
+    assert result.llr.strange_frames == result.drops.total == 0
+    roce = result.roce
+    assert roce.retransmitted_packets == roce.timeouts == roce.naks == 0
+    assert roce.out_of_order_packets == 0
+    assert result.credits is None or result.credits.strange == result.credits.uncovered == 0
+
+
+def test_without_it_hosts_have_to() -> None:
+    again = [run(*sweep(seed), "link.llr_hosts=false").roce for seed in (0, 1)]
+    assert all(each.retransmitted_packets > 0 for each in again)
 
 
 def cost(hop: Hop, llr: str) -> float:
@@ -338,6 +414,11 @@ def test_what_a_cable_loses_is_granted_again_once_somebody_asks() -> None:
             "link.llr to none",
         ),
         (("link.llr=twice",), "go-back-n"),
+        (("link.llr_hosts=true",), "set that to selective or go-back-n"),
+        (
+            ("link.llr=true", "link.llr_hosts=true", "faults=[{at_ns: 1, action: halt, host: h1}]"),
+            "leave out the halt",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_cure(change: tuple[str, ...], cure: str) -> None:
@@ -347,20 +428,23 @@ def test_what_cannot_be_is_refused_with_the_cure(change: tuple[str, ...], cure: 
 
 @pytest.mark.parametrize("llr", ["go-back-n", "selective"])
 @pytest.mark.parametrize("kind", ["roce", "uet"])
-def test_what_a_cut_link_had_taken_goes_on_when_it_is_mended(llr: str, kind: str) -> None:
+@pytest.mark.parametrize("end", [{}, SENDER_S, RECEIVER_S], ids=str)
+def test_what_a_cut_link_had_taken_goes_on_when_it_is_mended(
+    end: dict[str, str], llr: str, kind: str
+) -> None:
     """To the frame and byte, or the run fails; meanwhile all that comes is dropped."""
     rng = random.Random(f"{llr} {kind}")
+    hop = Hop(50, 300, 4096, 0, packets=150, **end)
     cuts = [
-        {"at_ns": at_ns, "action": "down", "link": LOSSY, "for_ns": rng.randrange(500, 9000)}
+        {"at_ns": at_ns, "action": "down", "link": hop.lossy, "for_ns": rng.randrange(500, 9000)}
         for at_ns in range(5_000, 90_000, 17_000)
     ]
-    hop = Hop(50, 300, 4096, 0, packets=150)
     result = run(
         *hop.changes(llr), f"faults={cuts}",
         f"transport={{kind: {kind}, recovery: selective, rto_ns: 20us, retry_limit: 200}}",
     )  # fmt: skip
     assert result.flows.completed == 1
     drops = result.drops
-    assert drops.by_reason["port_down"] > 10
-    assert drops.total == drops.by_reason["port_down"] + drops.by_reason.get("link_cut", 0)
+    assert drops.total > 10
+    assert drops.total == sum(drops.by_reason.get(why, 0) for why in ("port_down", "link_cut"))
     assert result.roce.retransmitted_packets > 10

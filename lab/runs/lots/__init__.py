@@ -138,6 +138,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
     content |= lot.maybe(1.0 if eventful else 0.6, reroute_ns=lot.wide(1000, 100_000))
     has_llr = "llr" in content["link"]
     content["faults"] = faults(lot, chosen, has_llr=has_llr, eventful=eventful)
+    content["link"] |= _of_hosts(content) if has_llr else {}
     if lot.chance(0.05):
         content["loss"] = settings.loss(lot, chosen)
     loses = "loss" in content or any(each["action"] not in HARMLESS for each in content["faults"])
@@ -168,6 +169,12 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
         content["transport"].pop("security", None)
     lossless = tuple(chosen.lossless) if chosen.is_paused else ()
     return Drawn(seed, content, lossless, tuple(carried), loses)
+
+
+def _of_hosts(content: Section) -> Section:
+    """Whether hosts' links try again, too, where none stands still; by a chance of its own."""
+    tries = Lot(-61 - content["seed"]).one((True, False))
+    return {"llr_hosts": tries and all(fault["action"] != "halt" for fault in content["faults"])}
 
 
 def _scaled_up(content: Section, *, loses: bool) -> Section:
