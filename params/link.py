@@ -32,7 +32,7 @@ class LinkLevel(Section):
     """LLR: links between switches send again what they lost, alone (selective, which true means) or
     with all that followed it (go-back-n), which costs a round trip of the link for each."""
     llr_hosts: bool = False
-    """LLR on links to hosts, too, whose adapters then do what switches do; in the simulator alone."""
+    """LLR on hosts' links, too: adapters do what switches do. In the simulator alone."""
     cbfc: bool = False
     """Whether pfc.priorities go by credits, on all links, and nobody is paused: CBFC."""
     credit: Size | None = Field(default=None, ge=1, le=2**31 - 1)

@@ -9,10 +9,12 @@ import pytest
 from controller import Settings
 from controller.tables import SwitchSite, pool_of
 from lab.engines.mininet.switches.bmv2 import Bmv2Switches
+from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.errors import RunError, ScenarioError
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import controller_settings
+from params.link import LinkLevel, Replay
 from params.schedule import Schedule
 from tests.fabric.runs import CAPTURED, Place, Runner
 
@@ -115,6 +117,13 @@ def test_bmv2_refuses_a_schedule_that_it_cannot_keep() -> None:
     for settings in kinds:
         with pytest.raises(RunError, match="BMv2 serves queues strictly"):
             Bmv2Switches.configured(settings, 1000)
+
+
+def test_mininet_says_that_its_hosts_send_no_frame_again() -> None:
+    settings = Settings(link=LinkLevel(llr=Replay.SELECTIVE, llr_hosts=True))
+    with pytest.raises(RunError, match=r"link\.llr_hosts: hosts of Mininet") as refused:
+        SoftSwitches.configured(settings, 1000)
+    assert "--engine sim" in refused.value.cure
 
 
 def test_a_schedule_becomes_what_switches_are_told() -> None:

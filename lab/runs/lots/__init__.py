@@ -173,7 +173,7 @@ def drawn(seed: int, folder: Path | None, *, eventful: bool = False) -> Drawn:
 
 def _of_hosts(content: Section) -> Section:
     """Whether hosts' links try again, too, where none stands still; by a chance of its own."""
-    tries = Lot(-61 - content["seed"]).one((True, False))
+    tries = Lot(-62 - content["seed"]).one((True, False))
     return {"llr_hosts": tries and all(fault["action"] != "halt" for fault in content["faults"])}
 
 
