@@ -83,7 +83,8 @@ class LossSettings(Section):
     rate: Share = 0
     """The probability that a packet is lost."""
     links: tuple[str, ...] = ()
-    """Where, both ways; without names on the last link to each host: every packet once."""
+    """Where, both ways; without names on the last link to each host: every packet once, or
+    both ways where hosts' links try again."""
 
 
 class MeasureSettings(Section):
