@@ -5,9 +5,10 @@
 ORACLE is that simulator's folder `simulation`, built, whose `qp_finish` prints of each flow: who to
 whom (numbers of hosts), bytes, start, how long until it was acknowledged and until the receiver had
 all of it, in ns.
-Flows arrive at random in a two-tier fabric; a row for each control compares slowdowns at 50, 95
-and 99 %, both by what a flow takes there alone in an empty fabric: links are as fast here as makes
-a full packet take as long. Runs that are kept in DIR are not made again.
+Flows arrive at random in a two-tier fabric; a row for each control, of all seeds' flows together,
+compares slowdowns at 50, 95 and 99 %, both by what a flow takes there alone in an empty fabric:
+links are as fast here as makes a full packet take as long. Runs that are kept in DIR are not made
+again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import io
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -297,9 +299,9 @@ def our_flows(ruler: Ruler, folder: Path) -> list[Flow]:
     ]
 
 
-def pairs(args: argparse.Namespace, control: str, fabric: Fabric) -> list[tuple[Flow, Flow]]:
-    """Every flow in both, theirs first; runs are made as far as they are not kept."""
-    found: list[tuple[Flow, Flow]] = []
+def pairs(args: argparse.Namespace, control: str, fabric: Fabric) -> list[list[tuple[Flow, Flow]]]:
+    """Each seed's flows in both, theirs first; runs are made as far as they are not kept."""
+    found = []
     ruler = Ruler(fabric, control)
     for seed in range(1, args.seeds + 1):
         base = args.out / f"{args.sizes}-{args.load:g}-{seed}"
@@ -324,7 +326,7 @@ def pairs(args: argparse.Namespace, control: str, fabric: Fabric) -> list[tuple[
             sorted(our_flows(ruler, folder / "ours")),
         )
         assert [flow[:3] for flow in both[0]] == [flow[:3] for flow in both[1]], folder
-        found += zip(*both, strict=True)
+        found.append(list(zip(*both, strict=True)))
     return found
 
 
@@ -355,23 +357,37 @@ def run_theirs(oracle: Path, folder: Path, seed: int, flows: int) -> None:
     assert count() == flows, f"{folder}: see told.txt"
 
 
-def row_of(args: argparse.Namespace, control: str, found: Sequence[tuple[Flow, Flow]]) -> str:
-    """A row: theirs, ours, and ours over theirs, the last also with flows drawn anew."""
-    slow = [(their.slowdown, our.slowdown) for their, our in found if their.bytes <= args.most]
+def row_of(
+    args: argparse.Namespace, control: str, runs: Sequence[list[tuple[Flow, Flow]]], seeds: str
+) -> str:
+    """A row of all flows of some seeds: theirs, ours, and ours over theirs; at 99 % also with flows
+    drawn anew, and with seeds, since flows of one seed met each other."""
+    by_seed = [
+        [(their.slowdown, our.slowdown) for their, our in run if their.bytes <= args.most]
+        for run in runs
+    ]
+    slow = list(chain.from_iterable(by_seed))
     sides = [[percentile(side, share) for share in SHARES] for side in zip(*slow, strict=True)]
     ratios = [our / their for their, our in zip(*sides, strict=True)]
-    rng, drawn = Random(1), []
-    for _ in range(DRAWS):
-        again = rng.choices(slow, k=len(slow))
-        their, our = (percentile(side, 99) for side in zip(*again, strict=True))
-        drawn.append(our / their)
-    ends = percentile(drawn, 2.5), percentile(drawn, 97.5)
+    rng = Random(1)
+    ends = [interval(lambda: rng.choices(slow, k=len(slow)))]
+    if len(by_seed) > 1:
+        ends += [interval(lambda: chain.from_iterable(rng.choices(by_seed, k=len(by_seed))))]
     side_texts = (", ".join(f"{each:.3f}" for each in side) for side in (*sides, ratios))
     return (
-        f"| {args.sizes}, {args.load:g} | {control} | {args.seeds}, {len(slow):,} | "
+        f"| {args.sizes}, {args.load:g} | {control} | {seeds}, {len(slow):,} | "
         + " | ".join(side_texts)
-        + f" | {ends[0]:.3f} to {ends[1]:.3f} |"
+        + f" | {', '.join(ends)} |"
     )
+
+
+def interval(draw: Callable[[], Iterable[tuple[float, float]]]) -> str:
+    """Where 95 of 100 ratios at 99 % are when flows are drawn so."""
+    drawn = []
+    for _ in range(DRAWS):
+        their, our = (percentile(side, 99) for side in zip(*draw(), strict=True))
+        drawn.append(our / their)
+    return f"{percentile(drawn, 2.5):.3f} to {percentile(drawn, 97.5):.3f}"
 
 
 def main() -> None:
@@ -386,13 +402,17 @@ def main() -> None:
     parser.add_argument("--more-load", type=float, default=0.0, help="and how much of them")
     parser.add_argument("--ms", type=float, default=4.0, help="how long flows arrive")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--each", action="store_true", help="a row for each seed as well")
     parser.add_argument("--most", type=float, default=1e12, help="flows of so many bytes at most")
     parser.add_argument("--fabric", type=int, nargs=5, default=(8, 4, 100, 4, 1000),
                         metavar=("LEAVES", "HOSTS", "GBPS", "FASTER", "NS"))  # fmt: skip
     parser.add_argument("--follow", action="store_true", help="marks between switches as run.py's")
     args = parser.parse_args()
     for control in args.controls:
-        print(row_of(args, control, pairs(args, control, Fabric(*args.fabric))), flush=True)
+        runs = pairs(args, control, Fabric(*args.fabric))
+        for seed, run in enumerate(runs if args.each else [], 1):
+            print(row_of(args, control, [run], f"seed {seed}"), flush=True)
+        print(row_of(args, control, runs, f"{args.seeds}"), flush=True)
 
 
 if __name__ == "__main__":
