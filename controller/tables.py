@@ -1244,7 +1244,8 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
             yield entry("sunh_hosts", match, "from_address", address=short)
     if site.host_ports:
         for name, tenant in tenants.items():
-            for address in site.fabric.addresses(site.fabric.node(name)):
+            addresses = site.fabric.addresses(site.fabric.node(name))
+            for address in dict.fromkeys(addresses):  # of a pair of ports there may be one
                 there: dict[str, Match] = {f"hdr.ipv{ip}.dst_addr": int(address)}
                 yield entry(f"{family}tenant_hosts", there, "is_of", number=tenant)
     for place, rule in enumerate(site.settings.rules):

@@ -10,6 +10,7 @@ import networkx as nx
 import pytest
 
 from controller import LinkSpec, Settings, routes_of, switch_plans
+from controller.entities import TableEntry
 from controller.tables import Plans
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
@@ -52,6 +53,16 @@ def drawn_settings(rng: random.Random, fabric: Fabric) -> Settings:
         slowed=dict.fromkeys(some, 0.5) if rng.random() < 0.3 else {},
         drained=frozenset(link.name for link in rng.sample(links, rng.choice((0, 0, 1)))),
     )
+
+
+@pytest.mark.parametrize("fabric", [leaf_spine(2, 2, 2), dual_tor(2, 2, 2), dragonfly(3, 2, 1, 1)])
+def test_no_entry_is_there_twice(fabric: Fabric) -> None:
+    """Not even where hosts have two ports, and tenants: of one address, or of two."""
+    settings = Settings(tenants={host.name: 1 + n % 2 for n, host in enumerate(fabric.hosts)})
+    for plan in switch_plans(fabric, settings).values():
+        entries = [entry for entry in plan if isinstance(entry, TableEntry)]
+        keys = {(each.table, each.match, each.priority) for each in entries}
+        assert len(keys) == len(entries) > 0
 
 
 @pytest.mark.parametrize("seed", range(25))

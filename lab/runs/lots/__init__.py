@@ -207,16 +207,18 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
 
 
 def secured(seed: int, content: Section, *, often: float) -> Section:
-    """What changes where UET encrypts, now and then; by a chance of its own."""
+    """What changes where UET encrypts, now and then; by a chance of its own. No key is changed where
+    packets may wait for longer than the one after it takes to come."""
     lot = Lot(-49 - seed)
     transport, trim = content["transport"], content.get("trim", {})
     if transport.get("kind") != "uet" or not lot.chance(often):
         return {}
-    after_ns = lot.wide(1000, 30_000)
-    every_ns = lot.wide(2 * after_ns, 100_000)
+    after_ns = lot.wide(20_000, 100_000)
+    every_ns = lot.wide(4 * after_ns, 1_000_000)
     times = [every_ns * turn for turn in range(1, 1 + lot.upto(4))]
     keys: Section = {"rekey_at_ns": times, "rekey_after_ns": after_ns}
-    security = {"enabled": True, **lot.maybe(0.8, **keys)}
+    waits = any(each["action"] in ("storm", "slow") for each in content.get("faults", ()))
+    security = {"enabled": True, **({} if waits else lot.maybe(0.8, **keys))}
     roomy = {"trim": trim | {"size": max(_ROOMY, trim.get("size", 0))}} if trim else {}
     return {"transport": transport | {"security": security}, **roomy}
 
