@@ -207,8 +207,8 @@ def _scaled_up(content: Section, *, loses: bool) -> Section:
 
 
 def secured(seed: int, content: Section, *, often: float) -> Section:
-    """What changes where UET encrypts, now and then; by a chance of its own. No key is changed where
-    packets may wait for longer than the one after it takes to come."""
+    """What changes where UET encrypts, now and then; by a chance of its own. No key is changed
+    where packets may wait for longer than the one after it takes to come."""
     lot = Lot(-49 - seed)
     transport, trim = content["transport"], content.get("trim", {})
     if transport.get("kind") != "uet" or not lot.chance(often):
