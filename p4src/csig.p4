@@ -41,9 +41,10 @@ control csig(inout headers_t hdr, in metadata_t meta, in standard_metadata_t sta
                                       standard_metadata.ingress_global_timestamp) * tick;
         bit<64> queued = (bit<64>)meta.out_used * ns_per_byte;
         is_least = type < 2;
+        // In brackets, since p4c reads a ? b : c ? d : e from the left.
         own = type == 0 ? (bit<32>)((bit<64>)mbps * free >> 16) :
-              type == 1 ? (bit<32>)free :
-              type == 2 ? (bit<32>)(in_switch >> 16) : (bit<32>)(queued >> 24);
+              (type == 1 ? (bit<32>)free :
+              (type == 2 ? (bit<32>)(in_switch >> 16) : (bit<32>)(queued >> 24)));
         stage = link_stage;
         link = link_number;
     }

@@ -91,7 +91,7 @@ class Expressions:
             yes = self.expression()
             height = max(height, self.cursor.height)
             self.cursor.expect(":", "the first branch of '?'")
-            no = self.expression()
+            no = self._otherwise()
             self.cursor.grown(max(height, self.cursor.height))
             left = s.Ternary(self.cursor.since(start), left, yes, no)
         elif level == 1 and kinds[self.cursor.at] == "&&&":
@@ -102,6 +102,19 @@ class Expressions:
             left = s.Binary(self.cursor.since(start), "&&&", left, right)
         self.cursor.depth -= 1
         return left
+
+    def _otherwise(self) -> s.Expr:
+        """What stands behind a condition's ':'."""
+        begins_at = self.cursor.starts[self.cursor.at]
+        found = self.expression()
+        if isinstance(found, s.Ternary) and found.span.start == begins_at:
+            self.cursor.diagnostics.warning(
+                "brackets",
+                found.span,
+                "p4c reads 'a ? b : c ? d : e' from the left, as '(a ? b : c) ? d : e'",
+                "put this in brackets, which mean the same to all compilers",
+            )
+        return found
 
     def unary(self) -> s.Expr:
         """`unary : ('!' | '~' | '-' | '+') unary | '(' typeRef ')' unary | postfix`."""
