@@ -207,18 +207,15 @@ __attribute__((noinline)) static bool wheel_grow(struct evq *queue)
     return true;
 }
 
-static inline bool wheel_put(struct evq *queue, struct evq_key key)
+/* There is room. */
+static inline void wheel_put(struct evq_wheel *wheel, struct evq_key key)
 {
-    struct evq_wheel *wheel = queue->wheel;
-    if (__builtin_expect(!wheel->free, 0) && !wheel_grow(queue))
-        return false;
     uint32_t number = wheel->free, at = (key.time >> BUCKET_BITS) % BUCKETS;
     struct note *note = &wheel->notes[number - 1];
     wheel->free = note->next;
     *note = (struct note){key, wheel->first[at]};
     wheel->first[at] = number;
     wheel->filled[at / 64] |= (uint64_t)1 << at % 64;
-    return true;
 }
 
 /* The first bucket that has notes, from that of a time on; NONE. */
@@ -253,15 +250,15 @@ static void open_bucket(struct evq *queue, uint64_t bucket)
     uint32_t at = bucket % BUCKETS;
     queue->at = queue->end = 0;
     queue->opened = bucket;
-    while (wheel->first[at]) {
-        uint32_t number = wheel->first[at];
+    for (uint32_t number = wheel->first[at], next; number; number = next) {
         struct note *note = &wheel->notes[number - 1];
-        if (is_due(&note->key))
-            queue->open[queue->end++] = note->key;
-        wheel->first[at] = note->next;
+        __builtin_prefetch(note->key.event); /* which knows whether it is due, when its turn comes */
+        queue->open[queue->end++] = note->key;
+        next = note->next;
         note->next = wheel->free;
         wheel->free = number;
     }
+    wheel->first[at] = 0;
     wheel->filled[at / 64] &= ~((uint64_t)1 << at % 64);
     while (queue->heap_used && queue->heap[0].time >> BUCKET_BITS == bucket) {
         queue->open[queue->end++] = queue->heap[0];
@@ -312,8 +309,17 @@ void evq_free(struct evq *queue)
     queue->open = queue->heap = NULL;
 }
 
+/* It has been put where its key says. */
+static inline bool settled(struct evq *queue, const struct evq_key *key)
+{
+    queue->used += !key->event->order;
+    key->event->order = key->order;
+    key->event->time = key->time;
+    return true;
+}
+
 /* Where few are: in the open bucket, the heap, or out of the heap. */
-__attribute__((noinline)) static bool place_seldom(struct evq *queue, struct evq_key key)
+static bool place_seldom(struct evq *queue, struct evq_key key)
 {
     struct evq_event *event = key.event;
     uint32_t slot = event->slot;
@@ -330,11 +336,25 @@ __attribute__((noinline)) static bool place_seldom(struct evq *queue, struct evq
         sift_up(queue, queue->heap_used++, key);
         return true;
     }
-    if (!(bucket == queue->opened ? insert_open(queue, key) : wheel_put(queue, key)))
-        return false;
+    if (bucket == queue->opened) {
+        if (!insert_open(queue, key))
+            return false;
+    } else {
+        if (!queue->wheel->free && !wheel_grow(queue))
+            return false;
+        wheel_put(queue->wheel, key);
+    }
     if (slot)
         heap_remove(queue, event);
     return true;
+}
+
+/* Beside evq_schedule, which calls nothing else and so keeps nothing on the stack. */
+__attribute__((noinline)) static bool schedule_seldom(struct evq *queue, struct evq_event *event,
+                                                      ns_t time, uint64_t order)
+{
+    struct evq_key key = {.time = time, .order = order, .event = event};
+    return place_seldom(queue, key) && settled(queue, &key);
 }
 
 bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t priority)
@@ -345,15 +365,13 @@ bool evq_schedule(struct evq *queue, struct evq_event *event, ns_t time, uint8_t
         return true; /* where it is already */
     uint64_t order = (uint64_t)priority << (TIE_BITS + NAME_BITS) | lot(queue, event, time);
     uint64_t bucket = time >> BUCKET_BITS;
-    struct evq_key key = {.time = time, .order = order, .event = event};
     bool is_usual = !event->slot && bucket != queue->opened &&
-                    bucket - (queue->now >> BUCKET_BITS) < BUCKETS;
-    if (!(__builtin_expect(is_usual, 1) ? wheel_put(queue, key) : place_seldom(queue, key)))
-        return false;
-    queue->used += !event->order;
-    event->order = order;
-    event->time = time;
-    return true;
+                    bucket - (queue->now >> BUCKET_BITS) < BUCKETS && queue->wheel->free;
+    if (__builtin_expect(!is_usual, 0))
+        return schedule_seldom(queue, event, time, order);
+    struct evq_key key = {.time = time, .order = order, .event = event};
+    wheel_put(queue->wheel, key);
+    return settled(queue, &key);
 }
 
 void evq_cancel(struct evq *queue, struct evq_event *event)
