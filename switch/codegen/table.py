@@ -75,8 +75,12 @@ def emit_apply(unit: Unit, table: Table) -> str:
     if words:
         out.append(f'    SW_TRACE(r, "  table {spoken(table.name)}");')
         out += trace_key(unit, table)
-        out.append(f"    const uint64_t key[{len(words)}] = {{{', '.join(words)}}};")
-        out.append(f"    struct sw_entry *e = {find(unit, table, len(words), layout.stride)};")
+        # Most of a fabric's tables are empty; few of the others are.
+        out.append("    struct sw_entry *e = NULL;")
+        out.append("    if (t->used) {")
+        out.append(f"        const uint64_t key[{len(words)}] = {{{', '.join(words)}}};")
+        out.append(f"        e = {find(unit, table, len(words), layout.stride)};")
+        out.append("    }")
         out.append("    const bool hit = e != NULL;")
         out.append("    if (hit) {")
         out += [f"        {s}" for s in on_hit(unit, table)]
