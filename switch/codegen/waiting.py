@@ -8,6 +8,7 @@ can tell.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from .. import bmv2
@@ -173,17 +174,18 @@ def emit_waiting(unit: Unit, set_before: set[_Ref]) -> str:
         save.append(f"    w->{name} = {path};")
         restore.append(f"    {path} = w->{name};")
     parts = list(header_parts(unit, live.headers))
-    for number, (held, pieces) in enumerate(parts):
-        word, bit = divmod(number, _WORD)
-        save.append(f"    if ({held}) {{")
-        save.append(f"        w->there[{word}] |= (uint64_t)1 << {bit};")
-        save += [f"        to = sw_pack(to, {p});" for p in pieces]
-        save.append("    }")
-        restore.append(f"    if (w->there[{word}] >> {bit} & 1) {{")
-        if held.startswith(_KNOWN):
-            restore.append(f"        h->known |= {held.removeprefix(_KNOWN)};")
-        restore += [f"        from = sw_unpack(from, {p});" for p in pieces]
-        restore.append("    }")
+    for run in runs(parts):
+        word, bits = run[0] // _WORD, sum(1 << n % _WORD for n in run)
+        known = [parts[n][0].removeprefix(_KNOWN) for n in run]
+        if len(run) > 1:  # late ones, of which a packet has few: looked at one by one if it has any
+            save.append(f"    if ({_KNOWN}({' | '.join(known)})) {{")
+            restore.append(f"    if (w->there[{word}] & {bits:#x}u) {{")
+        for number in run:
+            save += pack_part(number, *parts[number])
+            restore += unpack_part(number, *parts[number])
+        if len(run) > 1:
+            save.append("    }")
+            restore.append("    }")
     lines = [
         "/* What waits of a packet; behind it those headers that hold anything. */",
         "struct waiting {",
@@ -212,6 +214,36 @@ def emit_waiting(unit: Unit, set_before: set[_Ref]) -> str:
         "}",
     ]
     return "\n".join(lines)
+
+
+def runs(parts: list[tuple[str, list[str]]]) -> Iterator[list[int]]:
+    """Numbers of parts that are looked at together: late headers in a row, in one word of bits."""
+    alone = [not held.startswith(_KNOWN) for held, _ in parts]
+    for _, run in groupby(range(len(parts)), lambda n: (n // _WORD, alone[n] * (n + 1))):
+        yield list(run)
+
+
+def pack_part(number: int, held: str, pieces: list[str]) -> list[str]:
+    """Take a part along if it holds anything."""
+    word, bit = divmod(number, _WORD)
+    return [
+        f"    if ({held}) {{",
+        f"        w->there[{word}] |= (uint64_t)1 << {bit};",
+        *(f"        to = sw_pack(to, {p});" for p in pieces),
+        "    }",
+    ]
+
+
+def unpack_part(number: int, held: str, pieces: list[str]) -> list[str]:
+    """Bring it back."""
+    word, bit = divmod(number, _WORD)
+    known = [f"        h->known |= {held.removeprefix(_KNOWN)};"] if held.startswith(_KNOWN) else []
+    return [
+        f"    if (w->there[{word}] >> {bit} & 1) {{",
+        *known,
+        *(f"        from = sw_unpack(from, {p});" for p in pieces),
+        "    }",
+    ]
 
 
 def is_variable(unit: Unit, ref: _Ref) -> bool:
