@@ -945,7 +945,7 @@ static enum sw_drop give_to_link(const struct sw_port *port, const struct pkt *p
 }
 
 /* Hand a frame to its port; the packet is used up. */
-static void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t when)
+SW_INLINE void transmit(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t when)
 {
     enum sw_drop why = DROP_REASONS;
     bool is_cpu = (int32_t)port->number == sw->cpu_port && !port->ops;
@@ -1190,7 +1190,7 @@ static void flush_ports(struct sw *sw)
     }
 }
 
-static ns_t service_ports(struct sw *sw, ns_t now)
+SW_INLINE ns_t service_ports(struct sw *sw, ns_t now)
 {
     ns_t wake;
     uint64_t copies = sw->copies;
@@ -1309,6 +1309,18 @@ bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credi
     return tm_hold(&port->tm, credit->priority, limits);
 }
 
+/* What egress recirculated goes through ingress now, and may want to leave at once. */
+static __attribute__((noinline)) ns_t service_again(struct sw *sw, ns_t now)
+{
+    ns_t wake = now;
+    for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {
+        if (turns == SW_TURNS_MAX)
+            return now + 1;
+        turns += run_again(sw, now, SW_TURNS_MAX - turns);
+    }
+    return wake;
+}
+
 ns_t sw_service(struct sw *sw, ns_t now)
 {
     if (SW_UNLIKELY(now - sw->began >= SW_CLOCK_MAX) && sw->n_times)
@@ -1321,14 +1333,8 @@ ns_t sw_service(struct sw *sw, ns_t now)
     if (SW_UNLIKELY(timer_due(sw) <= now))
         timer_ring(sw, ring, now);
     ns_t wake = service_ports(sw, now);
-    /* What egress recirculated goes through ingress now, and may want to leave at once. */
-    for (unsigned turns = 0; sw->again; wake = service_ports(sw, now)) {
-        if (turns == SW_TURNS_MAX) {
-            wake = now + 1;
-            break;
-        }
-        turns += run_again(sw, now, SW_TURNS_MAX - turns);
-    }
+    if (SW_UNLIKELY(sw->again != NULL))
+        wake = service_again(sw, now);
     if (SW_UNLIKELY(sw->n_cables != 0)) /* what left only now may be late too */
         wake = earlier(wake, service_cables(sw, now));
     flush_ports(sw);
