@@ -597,10 +597,15 @@ static ns_t wake(const struct ep *ep, ns_t now)
         credit_asker(&ep->credit, &ask_at);
         at = ns_least(at, ask_at > free ? ask_at : free);
     }
-    for (unsigned left = ep->has_data | ep->has_answers; left; left &= left - 1) {
+    for (unsigned left = ep->has_data; left; left &= left - 1) {
         uint8_t priority = (uint8_t)__builtin_ctz(left);
         if (!credit_lacks(&ep->credit, priority))
-            at = ns_least(at, ns_least(data_due(ep, priority, now), answers_due(ep, priority, now)));
+            at = ns_least(at, data_due(ep, priority, now));
+    }
+    for (unsigned left = ep->has_answers; left; left &= left - 1) {
+        uint8_t priority = (uint8_t)__builtin_ctz(left);
+        if (!credit_lacks(&ep->credit, priority))
+            at = ns_least(at, answers_due(ep, priority, now));
     }
     if (ep->stalled)
         at = ns_least(at, now + 10000);
