@@ -37,7 +37,8 @@ typedef uint64_t ps_t; /* picoseconds */
 #define TM_OVERHEAD_DEFAULT 24 /* preamble and start 8, FCS 4, gap 12 */
 
 struct tm_queue {
-    _Alignas(64) struct pkt *head, *tail;
+    _Alignas(64) struct pkt *head;
+    struct pkt *tail;
     uint32_t packets, max_packets;
     bytes_t bytes, max_bytes;
     ps_t pace; /* between two departures; 0: none */
