@@ -43,11 +43,13 @@ static inline unsigned frame_class(const uint8_t *frame, uint32_t len)
 {
     if (SW_UNLIKELY(len < 20))
         return CLASS_OTHER;
+    if (SW_LIKELY(be_load(frame + 12, 2) == 0x0800))
+        return frame[15] >> 5;
     if (SW_UNLIKELY(frame[12] == LLR_TYPE_HIGH && frame[13] == LLR_TYPE_LOW &&
                     frame[14] == LLR_NUMBERED && len >= 20 + LLR_TAG))
         frame += LLR_TAG;
     const uint8_t *type = frame[12] == 0x81 && frame[13] == 0x00 ? frame + 16 : frame + 12;
-    if (SW_LIKELY(type[0] == 0x08 && type[1] == 0x00))
+    if (type[0] == 0x08 && type[1] == 0x00)
         return type[3] >> 5;
     if (type[0] == 0x88 && type[1] == 0x08)
         return CLASS_PAUSE;
