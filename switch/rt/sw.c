@@ -732,8 +732,8 @@ static void run_gathered(struct sw *sw)
 }
 
 /* Write down that a frame arrived; its class. */
-static unsigned enter(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
-                      uint32_t absent)
+SW_INLINE unsigned enter(struct sw *sw, struct sw_port *port, const uint8_t *frame, uint32_t len,
+                         uint32_t absent)
 {
     unsigned class = frame_class(frame, len);
     sw->received++;
@@ -899,8 +899,8 @@ static bool to_cpu(struct sw *sw, const struct pkt *p, ns_t now)
     return event_put(&sw->events, &head, p->data);
 }
 
-static bool send(const struct sw_port *port, const uint8_t *frame, uint32_t len, uint32_t absent,
-                 ns_t when)
+SW_INLINE bool send(const struct sw_port *port, const uint8_t *frame, uint32_t len, uint32_t absent,
+                    ns_t when)
 {
     return SW_UNLIKELY(absent) ? port->ops->send_cut(port->driver, frame, len, absent, when)
                                : port->ops->send(port->driver, frame, len, when);
@@ -930,7 +930,7 @@ static inline bool put_out(const struct sw_port *port, const uint8_t *bytes, uin
 
 /* The same of a port's frame, unless the port is down. Of one that has a number the link has a copy,
  * which it sends again: whatever happens here, it was handed over. */
-static enum sw_drop give_to_link(const struct sw_port *port, const struct pkt *p, ns_t when)
+SW_INLINE enum sw_drop give_to_link(const struct sw_port *port, const struct pkt *p, ns_t when)
 {
     const struct llr_frame *kept =
         SW_UNLIKELY(port->llr != NULL) ? llr_find(port->llr, p->link_number) : NULL;

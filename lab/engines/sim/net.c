@@ -205,7 +205,7 @@ struct net {
 
 /* Frames */
 
-static struct frame *frame_new(struct part *part, uint32_t stored)
+SW_INLINE struct frame *frame_new(struct part *part, uint32_t stored)
 {
     uint8_t class;
     struct frame *frame = blocks_take(&part->store->frames, sizeof *frame + stored, &class);
