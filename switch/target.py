@@ -28,7 +28,7 @@ from .cache import Unbuildable
 VARIABLE = "CLOSLAB_TARGET"
 CURE = "pip install 'closlab[compile]'"
 # The run-time's files that speak to Linux' kernel, and what stands in for them elsewhere.
-OF_A_KERNEL = ("burst_send", "loop", "port_socket", "kernel_qdisc", "xdp_send")
+OF_A_KERNEL = ("burst_send", "loop", "port_socket", "kernel_qdisc", "taps", "xdp_send")
 INSTEAD = ("no_kernel",)
 
 

@@ -19,5 +19,7 @@ struct qdisc {
 int qdisc_open(void);
 /* Costs a system call or two: tens of microseconds. */
 struct qdisc qdisc_ask(int fd, unsigned ifindex);
+/* Tell of every interface that has any; false where the kernel would not answer. */
+bool qdisc_each(int fd, void (*tell)(void *context, unsigned ifindex), void *context);
 
 #endif

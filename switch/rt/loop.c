@@ -44,6 +44,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_qdisc.h"
+#include "taps.h"
+
 #define BURST 64
 #define IN_ORDER_MAX 16 /* frames taken in in order, until it is seen what else is due */
 #define STEPS_MAX 64    /* of a switch, one after the other, when it is late */
@@ -65,6 +68,8 @@
 #define AT_THE_DOOR_NS 300000   /* that a visitor waits while we never sleep */
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state: the kernel tells of
                                  * changes, but not of those in other namespaces */
+#define SEEN_CHECK_NS 50000000 /* between two looks at who sees interfaces: of most who begin to, and of
+                                * queueing disciplines, the kernel tells */
 
 struct hosted {
     struct sw *sw;
@@ -74,6 +79,7 @@ struct hosted {
 
 struct loop_port {
     struct socket_port *driver;
+    const struct short_cable *come; /* what comes by it without the kernel */
     struct hosted *host;
     uint32_t number;
     bool has_frames; /* epoll says so */
@@ -97,12 +103,14 @@ struct loop {
     pthread_mutex_t owner;
     unsigned waiting, served; /* atomic: threads at the door, and visits so far */
     bool stopping, running;
+    bool has_joined; /* ports of its own, by short cables */
     pthread_t thread;
     struct hosted **hosts;
     struct loop_port **ports, **ready; /* ready: room for as many, that have frames */
     uint32_t n_hosts, n_ports, n_busy, n_waiting;
     uint64_t late[LOOP_LATE_CLASSES];
-    ns_t link_check, looked; /* wall clock, as the rest */
+    int taps, qdiscs; /* what asks who sees interfaces; opened at need */
+    ns_t link_check, looked, seen_check; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
     ns_t due;   /* the earliest of the frames that wait for it */
     ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
@@ -123,6 +131,8 @@ static ns_t dilated(const struct loop *loop, ns_t real)
     return loop->dilation == 1.0 ? passed : (ns_t)((double)passed / loop->dilation);
 }
 
+static ns_t earlier(ns_t a, ns_t b) { return a < b ? a : b; }
+
 static bool is_dilated(const struct loop *loop) { return loop->dilation != 1.0; }
 
 ns_t loop_now(const struct loop *loop) { return dilated(loop, wall()); }
@@ -139,7 +149,8 @@ struct loop *loop_new(double dilation)
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     loop->knock = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     loop->links = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    loop->taps = loop->qdiscs = -1;
+    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_TC};
     pthread_mutex_init(&loop->owner, NULL);
     pkt_pool_init(&loop->pool);
     struct epoll_event knocks = {.events = EPOLLIN, .data.ptr = &loop->knock};
@@ -165,6 +176,10 @@ void loop_free(struct loop *loop)
         close(loop->knock);
     if (loop->links >= 0)
         close(loop->links);
+    if (loop->taps >= 0)
+        close(loop->taps);
+    if (loop->qdiscs >= 0)
+        close(loop->qdiscs);
     for (uint32_t i = 0; i < loop->n_ports; i++)
         free(loop->ports[i]); /* its driver is the switch's */
     for (uint32_t i = 0; i < loop->n_hosts; i++)
@@ -292,13 +307,18 @@ static bool add_port(struct loop *loop, struct sw *sw, uint32_t number, struct s
     struct loop_port *port = calloc(1, sizeof *port);
     if (!port)
         return false;
-    *port = (struct loop_port){.driver = driver, .host = host_of(loop, sw), .number = number};
+    *port = (struct loop_port){.driver = driver,
+                               .come = socket_short_cable(driver),
+                               .host = host_of(loop, sw),
+                               .number = number};
     if (!watch(loop, port)) {
         free(port);
         return false;
     }
     loop->ports[loop->n_ports++] = port;
     socket_set_clock(driver, loop->origin, loop->dilation);
+    for (uint32_t i = 0; is_dilated(loop) && i < loop->n_ports; i++)
+        loop->has_joined |= socket_join(driver, loop->ports[i]->driver);
     if (socket_attach(sw, number, driver))
         return true;
     int saved = errno;
@@ -397,6 +417,50 @@ static void check_link(struct loop *loop, struct loop_port *port)
     port->host->touched |= port->wait != SOCKET_GOES; /* if it went down, so does what waits */
     if (port->wait != SOCKET_GOES && socket_waits(port->driver) == SOCKET_GOES)
         try_again(loop, port);
+}
+
+/* Whose frames others see: those of an interface on which a socket that is not ours listens, or that has
+ * a queueing discipline. They go by the kernel then, and by a short cable otherwise. */
+
+static void see_all(struct loop *loop, bool are_seen)
+{
+    for (uint32_t i = 0; i < loop->n_ports; i++)
+        socket_see(loop->ports[i]->driver, are_seen);
+}
+
+static void see_interface(void *context, unsigned ifindex)
+{
+    const struct loop *loop = context;
+    ino_t inode;
+    for (uint32_t i = 0; i < loop->n_ports; i++)
+        if (socket_interface(loop->ports[i]->driver, &inode) == ifindex)
+            socket_see(loop->ports[i]->driver, true);
+}
+
+static void see_tap(void *context, unsigned protocol, unsigned ifindex, ino_t tap)
+{
+    struct loop *loop = context;
+    ino_t inode;
+    (void)protocol;
+    for (uint32_t i = 0; i < loop->n_ports; i++)
+        if (socket_interface(loop->ports[i]->driver, &inode) == ifindex && inode == tap)
+            return; /* our own */
+    if (ifindex)
+        see_interface(loop, ifindex);
+    else
+        see_all(loop, true);
+}
+
+static void look_for_watchers(struct loop *loop)
+{
+    if (loop->taps < 0)
+        loop->taps = taps_open();
+    if (loop->qdiscs < 0)
+        loop->qdiscs = qdisc_open();
+    see_all(loop, false);
+    if (loop->taps < 0 || loop->qdiscs < 0 || !qdisc_each(loop->qdiscs, see_interface, loop) ||
+        !taps_each(loop->taps, see_tap, loop))
+        see_all(loop, true);
 }
 
 static void check_links(struct loop *loop)
@@ -521,7 +585,7 @@ static uint32_t find_ready(struct loop *loop, ns_t real, ns_t behind)
     loop->due = SW_NEVER;
     for (uint32_t i = 0; i < loop->n_ports; i++) {
         struct loop_port *port = loop->ports[i];
-        if (!port->has_frames && !port->is_busy)
+        if (!port->has_frames && !port->is_busy && !port->come->count)
             continue;
         port->taken = 0;
         if (is_ready(loop, port, real, behind))
@@ -568,6 +632,18 @@ static bool receive_in_order(struct loop *loop, ns_t *until)
     return any;
 }
 
+/* When the first of the frames is due that lie in short cables. */
+static ns_t next_to_come(const struct loop *loop)
+{
+    ns_t next = SW_NEVER;
+    for (uint32_t i = 0; loop->has_joined && i < loop->n_ports; i++) {
+        const struct short_frame *first = short_cable_first(loop->ports[i]->come);
+        if (first && first->due < next)
+            next = first->due;
+    }
+    return next == SW_NEVER ? next : next > loop->origin ? dilated(loop, next) : 0;
+}
+
 /* Service what was touched, or is due until then; returns when the next one is due. */
 static ns_t service_all(struct loop *loop, ns_t until)
 {
@@ -581,7 +657,7 @@ static ns_t service_all(struct loop *loop, ns_t until)
             service(loop, host, at);
         next = host->wake < next ? host->wake : next;
     }
-    return is_dilated(loop) && loop->due < next ? loop->due : next;
+    return is_dilated(loop) ? earlier(next, earlier(loop->due, next_to_come(loop))) : next;
 }
 
 /* How long to sleep, wall clock; 0: not at all. */
@@ -610,6 +686,7 @@ static void links_changed(struct loop *loop)
 {
     drain(loop->links);
     check_links(loop);
+    loop->seen_check = 0;
 }
 
 /* A port may have gone while we slept. */
@@ -707,6 +784,10 @@ static void *work(void *context)
         if (real - loop->link_check >= LINK_CHECK_NS) {
             loop->link_check = real;
             check_links(loop);
+        }
+        if (loop->has_joined && real - loop->seen_check >= SEEN_CHECK_NS) {
+            loop->seen_check = real;
+            look_for_watchers(loop);
         }
         ns_t now = loop_now(loop);
         ns_t next = service_all(loop, until < now ? until : now);

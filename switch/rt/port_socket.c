@@ -22,6 +22,7 @@
 #include "burst_send.h"
 #include "hash.h"
 #include "kernel_qdisc.h"
+#include "short_cable.h"
 #include "xdp_send.h"
 
 #define BLOCK_BYTES 65536u /* of the ring: the kernel allocates it in such pieces */
@@ -67,6 +68,10 @@ struct socket_port {
     int qdisc;                /* see kernel_qdisc.h; opened at need */
 
     struct arrival_times *in, *out; /* or NULL */
+    struct socket_port *far;        /* the cable's other end, if it is here too; see short_cable.h */
+    struct short_cable come;        /* what came from there without the kernel */
+    bool is_seen; /* by others: frames take the kernel's way */
+    uint32_t mtu;
     uint64_t arrivals_seen;
     ns_t came; /* the next frame, CLOCK_MONOTONIC; 0: not known yet */
     ns_t origin;
@@ -257,9 +262,18 @@ static void close_aside(int fd)
         pthread_detach(thread);
 }
 
+static void part(struct socket_port *port)
+{
+    if (port->far)
+        port->far->far = NULL;
+    port->far = NULL;
+}
+
 void socket_close(void *driver)
 {
     struct socket_port *port = driver;
+    part(port);
+    short_cable_free(&port->come);
     burst_close(port->burst);
     xdp_close(port->xdp);
     if (port->ring)
@@ -297,6 +311,7 @@ struct socket_port *socket_open(const char *interface, const char *netns, int fd
     if (!port)
         return NULL;
     port->qdisc = -1;
+    port->is_seen = true;
     port->fd = fd >= 0 ? fd : open_socket(interface, netns, what);
     bool ok = port->fd >= 0;
     if (ok && interface)
@@ -557,13 +572,21 @@ static bool send_now(struct socket_port *port, const uint8_t *frame, uint32_t le
     return true;
 }
 
+static bool goes_short(const struct socket_port *port, uint32_t len)
+{
+    return !port->is_seen && !port->far->is_seen && len <= port->mtu + ETH_HLEN;
+}
+
 static bool socket_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)
 {
     struct socket_port *port = driver;
+    ns_t due = port->origin + (ns_t)((double)when * port->dilation);
     if (SW_UNLIKELY(port->wait != SOCKET_GOES))
         return false;
+    if (port->far && goes_short(port, len) && short_cable_put(&port->far->come, frame, len, due))
+        return true;
     if (arrival_times_are_read(port->out))
-        arrival_note(port->out, frame, len, port->origin + (ns_t)((double)when * port->dilation));
+        arrival_note(port->out, frame, len, due);
     if (port->n == SEND_BATCH || !port->n_free)
         send_gathered(port);
     if (SW_UNLIKELY(len > port->chunk || !port->n_free))
@@ -609,9 +632,11 @@ bool socket_check(struct socket_port *port)
         port->quick_tries = 0;
         free_chunks(port);
         port->ifindex = (unsigned)request.ifr_ifindex;
+        part(port); /* it may be another cable */
         if (!hear(port))
             return false;
     }
+    port->mtu = mtu_of(port);
     if (ioctl(port->fd, SIOCGIFFLAGS, &request) || !(request.ifr_flags & IFF_UP))
         return false;
     return (request.ifr_flags & IFF_RUNNING) || has_carrier(port);
@@ -645,6 +670,39 @@ void socket_set_clock(struct socket_port *port, ns_t origin, double dilation)
     port->origin = origin;
     port->dilation = dilation;
 }
+
+/* Whether a port's socket lives in the network namespace of the calling thread. */
+static bool is_home(const struct socket_port *port)
+{
+    struct stat ours, theirs;
+    int there = ioctl(port->fd, SIOCGSKNS);
+    bool is_known = there >= 0 && !fstat(there, &theirs) && !stat("/proc/thread-self/ns/net", &ours);
+    if (there >= 0)
+        close(there);
+    return is_known && ours.st_ino == theirs.st_ino;
+}
+
+bool socket_join(struct socket_port *port, struct socket_port *other)
+{
+    bool is_cable = port->in && port->out && port->in == other->out && port->out == other->in;
+    if (!is_cable || port == other || port->far || other->far || !is_home(port) || !is_home(other))
+        return false;
+    port->far = other;
+    other->far = port;
+    return true;
+}
+
+bool socket_is_joined(const struct socket_port *port) { return port->far != NULL; }
+
+unsigned socket_interface(const struct socket_port *port, ino_t *inode)
+{
+    *inode = port->inode;
+    return port->ifindex;
+}
+
+void socket_see(struct socket_port *port, bool is_seen) { port->is_seen = is_seen; }
+
+const struct short_cable *socket_short_cable(const struct socket_port *port) { return &port->come; }
 
 static const struct port_ops socket_ops = {
     .send = socket_send,
@@ -750,7 +808,8 @@ static void receive_one(struct sw *sw, uint32_t number, struct tpacket2_hdr *hea
     sw_receive(sw, number, frame, len, now);
 }
 
-ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind)
+/* The same of what came by the kernel. */
+static ns_t came_by_ring(struct socket_port *port, ns_t real, ns_t behind)
 {
     const struct tpacket2_hdr *head = (const void *)port->slot;
     if (port->came)
@@ -767,10 +826,30 @@ ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind)
     return port->came;
 }
 
+/* The frame of the short cable, if it is due before that of the ring. */
+static const struct short_frame *first_is_short(const struct socket_port *port)
+{
+    const struct short_frame *first = short_cable_first(&port->come);
+    return first && (!port->came || first->due <= port->came) ? first : NULL;
+}
+
+ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind)
+{
+    ns_t came = came_by_ring(port, real, behind);
+    const struct short_frame *first = first_is_short(port);
+    return first ? first->due : came;
+}
+
 unsigned socket_receive(struct socket_port *port, struct sw *sw, uint32_t number, unsigned most,
                         ns_t now)
 {
+    const struct short_frame *first = first_is_short(port);
     unsigned n = 0;
+    if (first) {
+        sw_receive(sw, number, (const uint8_t *)(first + 1), first->len, now);
+        short_cable_drop(&port->come);
+        return 1;
+    }
     for (; n < most; n++) {
         struct tpacket2_hdr *head = (void *)port->slot;
         if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))

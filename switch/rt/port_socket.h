@@ -18,7 +18,10 @@
 #ifndef SW_PORT_SOCKET_H
 #define SW_PORT_SOCKET_H
 
+#include <sys/types.h>
+
 #include "arrival_times.h"
+#include "short_cable.h"
 #include "sw.h"
 
 struct socket_port;
@@ -44,6 +47,13 @@ void socket_close(void *port);
  * of the switch's is so at `origin` and `dilation` times as long after, by CLOCK_MONOTONIC. */
 void socket_tell_arrival_times(struct socket_port *port, struct arrival_times *in, struct arrival_times *out);
 void socket_set_clock(struct socket_port *port, ns_t origin, double dilation);
+/* Two ports that tell each other when frames are due are joined by a cable in memory as well, which
+ * frames go by while nobody sees either interface. False if they are not the ends of one cable. */
+bool socket_join(struct socket_port *port, struct socket_port *other);
+bool socket_is_joined(const struct socket_port *port);
+unsigned socket_interface(const struct socket_port *port, ino_t *inode); /* and its socket */
+void socket_see(struct socket_port *port, bool is_seen); /* or shaped; until told, it is */
+const struct short_cable *socket_short_cable(const struct socket_port *port); /* that frames come by */
 /* When the next frame is due, or when the kernel had it if nobody told, by CLOCK_MONOTONIC, which is so much
  * `behind` CLOCK_REALTIME and shows `real`; 0 if none waits. */
 ns_t socket_came(struct socket_port *port, ns_t real, ns_t behind);

@@ -3,15 +3,15 @@
 #include "xdp_send.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/if_ether.h>
 #include <linux/if_xdp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "kernel_qdisc.h"
+#include "taps.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -95,7 +95,7 @@ struct xdp_tx *xdp_open(unsigned ifindex, int qdisc, void *frames, uint32_t chun
     tx->qdisc = qdisc;
     tx->chunk = chunk;
     tx->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    tx->taps = open("/proc/thread-self/net/packet", O_RDONLY | O_CLOEXEC);
+    tx->taps = taps_open();
     struct sockaddr_xdp address = {
         .sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = ifindex};
     if (tx->fd < 0 || tx->taps < 0 || !make_rings(tx, frames, n) ||
@@ -182,27 +182,23 @@ uint32_t xdp_reap(struct xdp_tx *tx, uint32_t *chunks, uint32_t room)
 
 /* Whom this path would bypass */
 
-static bool has_captures(const struct xdp_tx *tx, uint64_t inode)
+struct asked {
+    unsigned ifindex;
+    ino_t ours;
+    bool has_captures;
+};
+
+static void see(void *context, unsigned protocol, unsigned ifindex, ino_t inode)
 {
-    char text[65536];
-    size_t length = 0;
-    for (ssize_t got; length < sizeof text - 1; length += (size_t)got) {
-        got = pread(tx->taps, text + length, sizeof text - 1 - length, (off_t)length);
-        if (got <= 0)
-            break;
-    }
-    text[length] = 0;
-    char *save, *line = strtok_r(text, "\n", &save); /* the heading */
-    while ((line = strtok_r(NULL, "\n", &save)) != NULL) {
-        unsigned protocol, ifindex;
-        unsigned long owner;
-        /* address, references, type, protocol, interface (0: any), running, memory, user, inode */
-        if (sscanf(line, "%*s %*s %*s %x %u %*s %*s %*s %lu", &protocol, &ifindex, &owner) != 3)
-            return true;
-        if (protocol == 3 && (ifindex == 0 || ifindex == tx->ifindex) && owner != inode)
-            return true;
-    }
-    return length == sizeof text - 1; /* more sockets than we care to read */
+    struct asked *asked = context;
+    bool is_here = ifindex == 0 || ifindex == asked->ifindex;
+    asked->has_captures |= protocol == ETH_P_ALL && is_here && inode != asked->ours;
+}
+
+static bool has_captures(const struct xdp_tx *tx, ino_t inode)
+{
+    struct asked asked = {tx->ifindex, inode, false};
+    return !taps_each(tx->taps, see, &asked) || asked.has_captures;
 }
 
 bool xdp_is_unwatched(const struct xdp_tx *tx, uint64_t inode)
