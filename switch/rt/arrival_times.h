@@ -19,6 +19,8 @@
 
 #define ARRIVAL_NOTED 1020 /* more than a cable holds; so that all is four pages */
 #define ARRIVAL_KNOWN_BY 128u /* bytes of a frame: its headers */
+#define ARRIVAL_SLACK 4u /* a turn may be late by one such part of a cable's delay */
+#define ARRIVAL_SLACK_LEAST 50000u /* ns of the real clock, below which a turn more is as good as a sleep */
 
 struct arrival_times {
     uint32_t is_read; /* atomic */
@@ -37,6 +39,15 @@ static inline struct arrival_times *arrival_at(uint8_t *file, uint64_t bytes, ui
     if (place % sizeof(uint64_t) || bytes < sizeof(struct arrival_times) || place > bytes - sizeof(struct arrival_times))
         return NULL;
     return (struct arrival_times *)(void *)(file + place);
+}
+
+/* How late a turn may be, by the fabric's clock, where whoever is at the other end waits for frames until they
+ * are due: in time is what is handed over before that, a cable later than it left. What one turn does
+ * for several frames costs less than several turns. */
+static inline uint64_t arrival_slack(uint64_t delay, double dilation)
+{
+    uint64_t slack = delay / ARRIVAL_SLACK;
+    return (double)slack * dilation < ARRIVAL_SLACK_LEAST ? 0 : slack;
 }
 
 static inline uint64_t arrival_frame(const uint8_t *frame, uint32_t len)

@@ -68,8 +68,10 @@
 #define AT_THE_DOOR_NS 300000   /* that a visitor waits while we never sleep */
 #define LINK_CHECK_NS 100000000 /* between two looks at the interfaces' state: the kernel tells of
                                  * changes, but not of those in other namespaces */
-#define SEEN_CHECK_NS 50000000 /* between two looks at who sees interfaces: of most who begin to, and of
-                                * queueing disciplines, the kernel tells */
+#define BUSY_SLACKS 16 /* turns so late in which */
+#define SLACK_FRAMES 4 /* so many frames make a port busy, and none any more a quiet one */
+#define SEEN_CHECK_NS 200000000 /* between two looks at who sees interfaces: the kernel tells of those who
+                                 * ask for all frames of one, and of queueing disciplines */
 
 struct hosted {
     struct sw *sw;
@@ -112,6 +114,7 @@ struct loop {
     int taps, qdiscs; /* what asks who sees interfaces; opened at need */
     ns_t link_check, looked, seen_check; /* wall clock, as the rest */
     ns_t crowd_check, crowded_until;
+    ns_t slack; /* how late a turn may be; 0: as little as possible */
     ns_t due;   /* the earliest of the frames that wait for it */
     ns_t retry; /* wall clock: when a port wants to be tried again, or SW_NEVER */
     ns_t seen_waiting;  /* wall clock: since when there were visitors at each turn, or 0 */
@@ -463,8 +466,23 @@ static void look_for_watchers(struct loop *loop)
         see_all(loop, true);
 }
 
+/* How late a turn may be: not at all if anybody at a link sees frames when they leave. */
+static ns_t slack_of(const struct loop *loop)
+{
+    ns_t slack = SW_NEVER;
+    for (uint32_t i = 0; i < loop->n_ports; i++) {
+        const struct loop_port *port = loop->ports[i];
+        const struct tm_port *link = &port->host->sw->ports[port->number]->tm;
+        bool is_waited_for = socket_is_waited_for(port->driver);
+        if (link->rate)
+            slack = earlier(slack, is_waited_for ? arrival_slack(link->delay, loop->dilation) : 0);
+    }
+    return is_dilated(loop) && slack != SW_NEVER ? slack : 0;
+}
+
 static void check_links(struct loop *loop)
 {
+    loop->slack = slack_of(loop);
     for (uint32_t i = 0; i < loop->n_ports; i++)
         check_link(loop, loop->ports[i]);
 }
@@ -479,17 +497,24 @@ static void set_busy(struct loop *loop, struct loop_port *port, bool is_busy)
     loop->n_busy += is_busy ? 1 : -1u;
 }
 
-/* Whether a port is, or has become, busy; it just had `n` frames. */
-static bool is_busy(struct loop_port *port, unsigned n, ns_t real)
+/* By the wall clock. */
+static ns_t real_slack(const struct loop *loop)
 {
+    return (ns_t)((double)loop->slack * loop->dilation);
+}
+
+/* Whether a port is, or has become, busy; it just had `n` frames. */
+static bool is_busy(const struct loop *loop, struct loop_port *port, unsigned n, ns_t real)
+{
+    ns_t slacks = BUSY_SLACKS * real_slack(loop);
     if (port->is_busy)
-        return real - port->last < QUIET_NS;
-    if (real - port->since >= BUSY_NS) {
+        return real - port->last < (slacks ? slacks : QUIET_NS);
+    if (real - port->since >= (slacks ? slacks : BUSY_NS)) {
         port->since = real;
         port->frames = 0;
     }
     port->frames += n;
-    return port->frames >= BUSY_FRAMES;
+    return port->frames >= (slacks ? SLACK_FRAMES : BUSY_FRAMES);
 }
 
 static uint32_t late_class(ns_t late)
@@ -542,7 +567,7 @@ static void note_taken(struct loop *loop, struct loop_port *port, unsigned n, ns
 {
     if (n)
         port->last = real;
-    if (is_busy(port, n, real) != port->is_busy)
+    if (is_busy(loop, port, n, real) != port->is_busy)
         set_busy(loop, port, !port->is_busy);
 }
 
@@ -606,7 +631,7 @@ static uint32_t first_to_come(const struct loop *loop, uint32_t n)
 }
 
 /* Frames of all ports, in the order in which they are due. True if there were any; until when all of
- * them were taken in is told. */
+ * them were taken in is told. Those that are not seen yet can wait if a turn may be late. */
 static bool receive_in_order(struct loop *loop, ns_t *until)
 {
     struct timespec t;
@@ -629,7 +654,7 @@ static bool receive_in_order(struct loop *loop, ns_t *until)
     *until = n_left ? loop->ready[first_to_come(loop, n_left)]->came : dilated(loop, real);
     for (uint32_t i = 0; i < n_left; i++)
         note_taken(loop, loop->ready[i], loop->ready[i]->taken, real);
-    return any;
+    return loop->slack ? n_left != 0 : any;
 }
 
 /* When the first of the frames is due that lie in short cables. */
@@ -663,7 +688,9 @@ static ns_t service_all(struct loop *loop, ns_t until)
 /* How long to sleep, wall clock; 0: not at all. */
 static ns_t time_to_sleep(const struct loop *loop, ns_t next)
 {
-    ns_t now = loop_now(loop), left = next > now ? next - now : 0;
+    ns_t now = loop_now(loop);
+    next = next == SW_NEVER ? next : next + loop->slack;
+    ns_t left = next > now ? next - now : 0;
     double real = next == SW_NEVER ? SLEEP_MAX_NS : (double)left * loop->dilation;
     ns_t most = loop->n_ports ? LINK_CHECK_NS : SLEEP_MAX_NS;
     if (loop->retry != SW_NEVER)
@@ -757,8 +784,9 @@ static void stand_by(struct loop *loop, ns_t next, ns_t real)
 
 static void wait_for_work(struct loop *loop, ns_t next, bool had_frames)
 {
-    if (!had_frames && !loop->n_busy) {
-        ask_epoll(loop, time_to_sleep(loop, next));
+    if (!had_frames && (!loop->n_busy || loop->slack)) {
+        ns_t sleep = time_to_sleep(loop, next);
+        ask_epoll(loop, loop->n_busy ? earlier(sleep, real_slack(loop)) : sleep);
         return;
     }
     ns_t real = wall();

@@ -652,7 +652,7 @@ static uint64_t socket_missed(void *driver)
     return port->missed;
 }
 
-static bool socket_is_waited_for(const void *driver)
+bool socket_is_waited_for(const void *driver)
 {
     return arrival_times_are_read(((const struct socket_port *)driver)->out);
 }

@@ -74,6 +74,7 @@ enum {
     SLOT = 16384,
     SOCKET_BUFFER = 64 << 20,
     ETH_P_EVERY = 0x0003,
+    LIVELY = 2, /* turns to which frames came, less those to which none did: none is listened for then */
     STEPS_MAX = 256, /* that a host takes one after the other, when it is late */
     LATE_STEPS = 8, /* of each power of two */
     LATE_BUCKETS = 64 * LATE_STEPS,
@@ -130,6 +131,8 @@ struct host {
     uint64_t late[LATE_BUCKETS];
     FILE *notes; /* or NULL */
     bool is_ready, said_done, said_wild;
+    bool came; /* frames, this turn */
+    unsigned lively;
     unsigned turns;
     uint64_t looked; /* by the real clock, for losses */
     char words[4096]; /* that have come, up to the last line's beginning */
@@ -609,7 +612,7 @@ static ns_t due(const struct host *host, struct lane *lane, unsigned i, uint64_t
 }
 
 /* Fetch what has come by a port, if all that came before was taken in. */
-static void fetch(const struct host *host, struct lane *lane)
+static void fetch(struct host *host, struct lane *lane)
 {
     const struct frames *in = &lane->in;
     struct timespec t;
@@ -624,6 +627,7 @@ static void fetch(const struct host *host, struct lane *lane)
     uint64_t behind = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec - real_now();
     lane->next = 0;
     lane->count = n > 0 ? (unsigned)n : 0;
+    host->came |= n > 0;
     for (unsigned i = 0; i < lane->count; i++)
         lane->due[i] = due(host, lane, i, behind);
 }
@@ -695,22 +699,44 @@ static void look_for_losses(struct host *host)
     }
 }
 
+/* How late a turn may be: not at all if anybody sees frames when they leave. */
+static ns_t slack(const struct host *host)
+{
+    for (unsigned port = 0; port < host->ports; port++)
+        if (!arrival_times_are_read(host->lanes[port].arrivals_out))
+            return 0;
+    return arrival_slack(host->delay, (double)host->dilation);
+}
+
+/* Whether to be woken by frames. Where many come one looks for them in time: none is due yet that was not
+ * there half a cable's delay ago. */
+static bool listens(struct host *host)
+{
+    if (host->came && host->lively < 2 * LIVELY)
+        host->lively++;
+    else if (!host->came && host->lively)
+        host->lively--;
+    host->came = false;
+    return !slack(host) || host->lively < LIVELY;
+}
+
 /* Wait for a frame, a word, or `wake`. True: it is time to stop. */
 static bool nap(struct host *host, ns_t wake)
 {
     struct pollfd files[EP_PORTS + 1], *words = &files[host->ports];
+    bool is_listening = listens(host);
     for (unsigned port = 0; port < host->ports; port++) {
         const struct lane *lane = &host->lanes[port];
-        short wanted = lane->next < lane->count ? 0 : POLLIN; /* or more is of no use yet */
-        short events = (short)(wanted | (lane->wire.is_blocked ? POLLOUT : 0));
+        bool is_wanted = is_listening && lane->next == lane->count; /* or more is of no use yet */
+        short events = (short)((is_wanted ? POLLIN : 0) | (lane->wire.is_blocked ? POLLOUT : 0));
         files[port] = (struct pollfd){.fd = lane->socket, .events = events};
     }
     *words = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
     ns_t until = wake < host->timeout ? wake : host->timeout;
-    uint64_t left = LONGEST_NAP;
+    uint64_t left = is_listening ? LONGEST_NAP : host->delay / 2 * host->dilation;
     if (until != NS_NEVER) {
         uint64_t due = host->epoch + until * host->dilation, now = real_now();
-        left = due <= now ? 0 : due - now < LONGEST_NAP ? due - now : LONGEST_NAP;
+        left = due <= now ? 0 : due - now < left ? due - now : left;
     }
     if (host->notes)
         fflush(host->notes); /* nothing, most of the time */
@@ -729,6 +755,15 @@ static void look_for_wild(struct host *host)
     fflush(stdout);
 }
 
+/* Whether more may have come than was fetched. */
+static bool is_full(const struct host *host)
+{
+    bool is_full = false;
+    for (unsigned port = 0; port < host->ports; port++)
+        is_full = is_full || host->lanes[port].count == BATCH;
+    return is_full;
+}
+
 static void run(struct host *host)
 {
     struct plan *plan = host->script.plan;
@@ -742,6 +777,8 @@ static void run(struct host *host)
     for (bool stop = false; !stop;) {
         now = fabric_now(host);
         bool busy = receive_some(host, now);
+        ns_t late = slack(host);
+        busy = busy && (!late || is_full(host));
         catch_up(host, now);
         serve(host, now > host->served ? now : host->served);
         now = fabric_now(host);
@@ -756,7 +793,8 @@ static void run(struct host *host)
         if (!busy || !(++host->turns % 64)) {
             look_for_losses(host);
             look_for_wild(host);
-            stop = nap(host, busy ? 0 : next_due(host));
+            ns_t due = next_due(host);
+            stop = nap(host, busy ? 0 : due < NS_NEVER - late ? due + late : due);
         }
     }
 }
