@@ -729,7 +729,7 @@ static bool nap(struct host *host, ns_t wake)
         const struct lane *lane = &host->lanes[port];
         bool is_wanted = is_listening && lane->next == lane->count; /* or more is of no use yet */
         short events = (short)((is_wanted ? POLLIN : 0) | (lane->wire.is_blocked ? POLLOUT : 0));
-        files[port] = (struct pollfd){.fd = lane->socket, .events = events};
+        files[port] = (struct pollfd){.fd = events ? lane->socket : -1, .events = events};
     }
     *words = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
     ns_t until = wake < host->timeout ? wake : host->timeout;
