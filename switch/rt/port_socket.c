@@ -70,6 +70,7 @@ struct socket_port {
     struct arrival_times *in, *out; /* or NULL */
     struct socket_port *far;        /* the cable's other end, if it is here too; see short_cable.h */
     struct short_cable come;        /* what came from there without the kernel */
+    ns_t due;                       /* of what went there last */
     bool is_seen; /* by others: frames take the kernel's way */
     uint32_t mtu;
     uint64_t arrivals_seen;
@@ -583,6 +584,8 @@ static bool socket_send(void *driver, const uint8_t *frame, uint32_t len, ns_t w
     ns_t due = port->origin + (ns_t)((double)when * port->dilation);
     if (SW_UNLIKELY(port->wait != SOCKET_GOES))
         return false;
+    if (port->far) /* two ways, one order */
+        due = port->due = due > port->due ? due : port->due + 1;
     if (port->far && goes_short(port, len) && short_cable_put(&port->far->come, frame, len, due))
         return true;
     if (arrival_times_are_read(port->out))

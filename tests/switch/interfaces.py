@@ -9,6 +9,7 @@ packet sockets on the far ends of its veths, `a0 ~~ a1=port 0` and `b0 ~~ b1=por
 import asyncio
 import ctypes
 import errno
+import json
 import mmap
 import os
 import random
@@ -287,6 +288,114 @@ def frames_lie_until_they_are_due_and_times_are_exact(folder: Path) -> None:
         a.send(frames[1])
         assert b.receive() == frames[1]  # taken in when it came
         assert not unread.noted() and went.noted()[-1][1] - sent_ns >= arrives_ns
+
+
+def crossed(interface: str) -> int:
+    """Frames that the kernel sent by an interface."""
+    told = subprocess.run(
+        ["ip", "-json", "-stats", "link", "show", interface], capture_output=True, check=True
+    )
+    packets: int = json.loads(told.stdout)[0]["stats64"]["tx"]["packets"]
+    return packets
+
+
+@contextmanager
+def two_switches(folder: Path, dilation: int = 1000) -> Iterator[tuple[Host, Host]]:
+    """a0 ~~ a1=wire=m1 ~~ m2=wire=b1 ~~ b0, both wires in one process, the middle cable told of."""
+    for name in "amb":
+        veth(*(("m1", "m2") if name == "m" else (f"{name}0", f"{name}1")))
+    there, back = ArrivalTimes(), ArrivalTimes()
+    program = Program.load(compiled_wire(folder).json, name="wire")
+    with (
+        Loop(dilation=dilation) as loop,
+        Dataplane("left", program, loop=loop) as left,
+        Dataplane("right", program, loop=loop) as right,
+        closing(Host("a0")) as a,
+        closing(Host("b0")) as b,
+    ):
+        left.add_port(0, "a1")
+        left.add_port(1, "m1", arrival_times=(back.address, there.address))
+        right.add_port(0, "m2", arrival_times=(there.address, back.address))
+        right.add_port(1, "b1")
+        for plane, port in ((left, 1), (right, 0)):
+            plane.configure_port(port, rate_bps=10**12, delay_ns=1000, overhead_bytes=0)
+        time.sleep(0.3)  # by then it is seen that nobody looks
+        yield a, b
+
+
+def sent_on(a: Host, b: Host, numbers: range) -> bool:
+    """Whether frames go from end to end, unchanged and in order; and whether in memory."""
+    before = crossed("m1")
+    frames = [frame(1500, number) for number in numbers]
+    for each in frames:
+        a.send(each)
+    assert b.receive_most(len(frames)) == frames
+    by_kernel = crossed("m1") - before
+    assert by_kernel in (0, len(frames))
+    return not by_kernel
+
+
+@case
+def frames_between_switches_go_by_memory_while_nobody_looks(folder: Path) -> None:
+    with two_switches(folder) as (a, b):
+        assert sent_on(a, b, range(20))
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as tap:
+            tap.bind(("m2", 0))
+            wish = struct.pack("iHH8x", socket.if_nametoindex("m2"), 1, 0)
+            tap.setsockopt(SOL_PACKET, 1, wish)
+            time.sleep(0.02)  # until the kernel has told of it
+            assert not sent_on(a, b, range(20, 40))
+            assert [tap.recv(2000) for _ in range(20)] == [frame(1500, n) for n in range(20, 40)]
+        time.sleep(0.3)
+        assert sent_on(a, b, range(40, 60))
+        with closing(Host("m1")):  # one of which the kernel does not tell
+            time.sleep(0.3)
+            assert not sent_on(a, b, range(60, 80))
+        run("tc qdisc replace dev m1 root pfifo limit 1000")
+        time.sleep(0.3)
+        assert not sent_on(a, b, range(80, 100))
+        run("tc qdisc del dev m1 root")
+        time.sleep(0.3)
+        assert sent_on(a, b, range(100, 120))
+        for end in ("m1", "m2"):
+            run(f"ip link set {end} mtu 1000")
+        time.sleep(0.3)
+        a.send(frame(1500))
+        a.send(frame(1000))
+        assert b.receive() == frame(1000)  # the other is no frame for such a cable
+        run("ip link set m1 down")
+        time.sleep(0.1)
+        a.send(frame(64))
+        assert not b.receive_most(1)
+        run("ip link set m1 up")
+        time.sleep(0.3)
+        a.send(frame(64, 1))
+        assert b.receive() == frame(64, 1)
+
+
+@case
+def frames_keep_their_order_whichever_way_they_go(folder: Path) -> None:
+    """More at once than memory is meant for, while somebody looks, and no more, and again."""
+    lot = random.Random(45)
+    with two_switches(folder) as (a, b):
+        before = crossed("m1")
+        got: list[bytes] = []
+        looking: Host | None = None
+        sizes = lot.choices((64, 200, 1500, 9000), (1, 1, 1, 3), k=2000)
+        for number, size in enumerate(sizes, 1):
+            a.send(frame(size, number - 1))
+            if lot.random() < 0.01:
+                if looking:
+                    looking.close()
+                looking = None if looking else Host("m2")
+                for word in ("on", "off"):
+                    run(f"ip link set m1 promisc {word}")  # of which one is told, and looks
+            if number % BURST == 0:
+                got += b.receive_most(BURST)
+        if looking:
+            looking.close()
+        assert got == [frame(size, number) for number, size in enumerate(sizes)]
+        assert 0 < crossed("m1") - before < len(sizes)
 
 
 @case
