@@ -19,7 +19,7 @@
 
 #define ARRIVAL_NOTED 1020 /* more than a cable holds; so that all is four pages */
 #define ARRIVAL_KNOWN_BY 128u /* bytes of a frame: its headers */
-#define ARRIVAL_SLACK 2u /* a turn may be late by one such part of a cable's delay */
+#define ARRIVAL_SLACK 4u /* a turn may be late by one such part of a cable's delay */
 #define ARRIVAL_SLACK_LEAST 50000u /* ns of the real clock, below which a turn more is as good as a sleep */
 
 struct arrival_times {
