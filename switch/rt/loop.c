@@ -20,7 +20,8 @@
  * Where time is dilated, frames are taken in when they are due (arrival_times.h), or else at the instants at which
  * the kernel had them, in this order over all ports, and a switch does first what it was to do before.
  * So a turn that comes late makes nothing late but what should have been handed over meanwhile, and
- * cables are as long as that.
+ * cables are as long as that. Of that time a turn waits a part (`slack`), to do at once what would have been
+ * several; busy ports are looked at as often, and nobody yields.
  *
  * Sleeping costs: some ten microseconds of work, thirty in a virtual machine, and about as many
  * late. So a deadline nearer than that is awaited with open eyes.

@@ -263,6 +263,7 @@ static void close_aside(int fd)
         pthread_detach(thread);
 }
 
+/* Its cable leads elsewhere from now on: no frame goes by memory any more. */
 static void part(struct socket_port *port)
 {
     if (port->far)
@@ -694,8 +695,6 @@ bool socket_join(struct socket_port *port, struct socket_port *other)
     other->far = port;
     return true;
 }
-
-bool socket_is_joined(const struct socket_port *port) { return port->far != NULL; }
 
 unsigned socket_interface(const struct socket_port *port, ino_t *inode)
 {

@@ -51,7 +51,6 @@ void socket_set_clock(struct socket_port *port, ns_t origin, double dilation);
 /* Two ports that tell each other when frames are due are joined by a cable in memory as well, which
  * frames go by while nobody sees either interface. False if they are not the ends of one cable. */
 bool socket_join(struct socket_port *port, struct socket_port *other);
-bool socket_is_joined(const struct socket_port *port);
 unsigned socket_interface(const struct socket_port *port, ino_t *inode); /* and its socket */
 void socket_see(struct socket_port *port, bool is_seen); /* or shaped; until told, it is */
 const struct short_cable *socket_short_cable(const struct socket_port *port); /* that frames come by */

@@ -52,4 +52,3 @@ void short_cable_drop(struct short_cable *cable)
     if (goes_round && cable->first == cable->last)
         cable->first = 0;
 }
-

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.mininet
 ORDINARY = (
     "bursts_keep_their_order",
     "every_frame_is_accounted_for_under_overload",
+    "frames_between_switches_go_by_memory_while_nobody_looks",
     "ports_in_other_namespaces",
     "quiet_ports_are_heard_where_a_container_denies_calls",
 )
