@@ -24,6 +24,7 @@ from lab.errors import LabError, of_the_machine
 COMMANDS = (
     "demo",
     "run",
+    "part",
     "compare",
     "report",
     "figure",

@@ -37,6 +37,7 @@ PAGES = all_pages()
 # What is not carried out here, and who does: at a prompt, with a network, with files of one's own.
 ELSEWHERE = {
     "demo": "tests/lab/test_demo.py",
+    "part": "tests/lab/test_machines.py",
     "playground": "tests/playground/conftest.py",
     "watch": "tests/lab/test_live.py",
     "replay": "tests/lab/test_live.py",

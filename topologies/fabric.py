@@ -26,7 +26,8 @@ Everything a user may want to type is computable from a node's name and place:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, reduce
@@ -216,6 +217,17 @@ class Fabric:
         self._links.append(link)
         self._by_port.setdefault(a, {})[link.a_port] = link
         self._by_port.setdefault(b, {})[link.b_port] = link
+
+    def part(self, nodes: Collection[Node]) -> Fabric:
+        """The same fabric, which tells of these nodes and the cables between them alone.
+
+        Names, addresses, ports and what hangs at them are the whole fabric's.
+        """
+        other = copy(self)
+        other._links = [link for link in self._links if link.a in nodes and link.b in nodes]
+        other.hosts = tuple(host for host in self.hosts if host in nodes)
+        other.switches = tuple(switch for switch in self.switches if switch in nodes)
+        return other
 
     def pair(self, first: Node, second: Node) -> None:
         """Let two leaves be the same to their hosts, which hang at both."""

@@ -45,6 +45,7 @@ from params.load_balancing import Policy
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
+    from lab.runs.machines.file import Machine
     from views.live.show import Show
 
 
@@ -94,6 +95,7 @@ def execute(
     jobs: int | None = None,
     checkpoint: str | None = None,
     accuracy: str = EXACT,
+    machines: Path | None = None,
     page: Page | None = None,
 ) -> None:
     """Check everything that can be checked, then run; by all ranks, if a launcher of MPI started
@@ -132,12 +134,14 @@ def execute(
         if ranks is not None and page is not None:
             raise LabError("who watches a run watches one process, and this run has several ranks",
                            "Leave out --live, or run without mpirun.")  # fmt: skip
+        shared = None if machines is None else _shared(machines, chosen, options, page)
         folder = elsewhere or make_out(out, chosen.name)
         clear(folder)
         for text in [] if elsewhere else remarks(chosen):
             print(f"closlab: {text}", file=sys.stderr)
         with ExitStack() as shown:
-            code = _run(chosen, replace(options, out=folder), page, shown, is_json=is_json)
+            options = replace(options, out=folder)
+            code = _run(chosen, options, page, shown, shared, is_json=is_json)
         if code != INTERRUPTED:
             discard(folder)
         if code == INTERRUPTED and not (folder / KEPT[0]).exists():
@@ -155,6 +159,20 @@ def _joined(how: Launched, engine: str, stack: ExitStack) -> tuple[Ranks, Path |
 
     ranks = stack.enter_context(joined(how, engine))
     return ranks, None if ranks.is_first else stack.enter_context(scratch())
+
+
+def _shared(
+    file: Path, scenario: Scenario, options: RunOptions, page: Page | None
+) -> tuple[Machine, ...]:
+    """The machines that a run is to be shared out among, if it can be."""
+    from lab.runs.machines.file import read  # which few runs need
+    from lab.runs.machines.lead import check_shareable
+
+    if page is not None:
+        raise LabError("who watches a run watches one machine, and this run has several",
+                       "Leave out --live or --machines.")  # fmt: skip
+    check_shareable(scenario, options)
+    return read(file)
 
 
 def _check_checkpoint(out: Path | None, page: Page | None) -> None:
@@ -190,7 +208,13 @@ def _check_reports(kind: str, scenario: Scenario) -> None:
 
 
 def _run(
-    scenario: Scenario, options: RunOptions, page: Page | None, stack: ExitStack, *, is_json: bool
+    scenario: Scenario,
+    options: RunOptions,
+    page: Page | None,
+    stack: ExitStack,
+    machines: tuple[Machine, ...] | None,
+    *,
+    is_json: bool,
 ) -> int:
     is_heard = options.ranks is None or options.ranks.is_first
     stages = Stages(Console(stderr=True, quiet=not is_heard))
@@ -223,6 +247,10 @@ def _run(
 
     if options.engine == "sim":
         return simulate(scenario, options, stages, concluded, before_eyes if page else None)
+    if machines is not None:
+        from lab.runs.machines.lead import lead
+
+        return lead(scenario, options, machines, stages, concluded)
     from lab.runs.emulate import emulate  # which brings what the simulator has no use for
 
     attend = at_the_prompt if options.prompt else None

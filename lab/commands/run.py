@@ -86,6 +86,14 @@ def command(
             "jobs that go as those before are left out, and told (sim).",
         ),
     ] = "exact",
+    machines: Annotated[
+        Path | None,
+        typer.Option(
+            "--machines",
+            metavar="FILE",
+            help="Share the fabric out among the machines that FILE names (mininet).",
+        ),
+    ] = None,
     jobs: Jobs = None,
     is_json: Json = False,
 ) -> None:
@@ -115,5 +123,6 @@ def command(
         jobs=jobs,
         checkpoint=checkpoint,
         accuracy=accuracy,
+        machines=machines,
         page=page_of(engine, live, pace, port, gnmi),
     )

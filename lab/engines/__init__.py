@@ -19,6 +19,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
 
 if TYPE_CHECKING:
+    from lab.engines.mininet.company import Company
     from lab.engines.sim.ranks import Ranks
     from lab.results.snapshot import Snapshot
 
@@ -45,6 +46,7 @@ class RunOptions:
     accuracy: str = EXACT  # of the simulator, which may leave out what repeats
     threads: int = 1  # of the simulator; which run by itself may have all processors
     ranks: Ranks | None = None  # of the simulator: the processes that share in the run
+    company: Company | None = None  # of Mininet: the machines that do
 
 
 class Audience(Protocol):

@@ -36,6 +36,7 @@ from lab.results.result import (
     JobResult,
     LinkUse,
     Llr,
+    Machines,
     Pause,
     PauseOfClass,
     Pfc,
@@ -122,6 +123,7 @@ def assemble(
         links=tuple(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
+        machines=_machines(outcome),
         by_hand=tuple(Hand(**hand._asdict()) for hand in outcome.by_hand) or None,
         control=_control(outcome, experiment.scenario),
         conservation=_conservation(outcome),
@@ -132,6 +134,19 @@ def assemble(
         ),
     )
     return weighed(result)
+
+
+def _machines(outcome: Outcome) -> Machines | None:
+    note = outcome.machines
+    if note is None:
+        return None
+    return Machines(
+        switches=dict(note.switches),
+        cables=note.crossing,
+        clock_error_ns=round(note.clock_error_ns, 1),
+        way_ns=round(note.way_ns, 1),
+        longer_ns=dict(note.longer),
+    )
 
 
 def _control(outcome: Outcome, scenario: Scenario) -> Control | None:

@@ -401,6 +401,17 @@ class Fidelity:
 
 
 @dataclass(frozen=True)
+class MachinesNote:
+    """Of a run on several machines, what these add to its figures; times are the fabric's."""
+
+    switches: Mapping[str, tuple[str, ...]]  # by machine; their hosts go with leaves
+    crossing: tuple[str, ...]  # the cables between them
+    clock_error_ns: float  # by which two moments on different machines may be wrong, at most
+    way_ns: float  # the longest between two of them, a part of these cables' delay
+    longer: Mapping[str, int]  # by cable: so much longer it is than it should be
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A run, seen from outside."""
 
@@ -428,4 +439,5 @@ class Outcome:
     cuts: tuple[Cut, ...] = ()  # what is left out there is in all but series, and in times
     miniature: Miniature | None = None  # counts are the whole's, and it has no series
     skipping: Skipping | None = None  # none: it was to be exact
+    machines: MachinesNote | None = None  # none: it was on one
     looks: tuple[Look, ...] = ()  # of an engine that sees into switches, if there are any

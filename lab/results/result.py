@@ -302,6 +302,16 @@ class Fidelity(Part):
     note: str | None = None
 
 
+class Machines(Part):
+    """Where a run was that was on several machines, and what that adds to its times."""
+
+    switches: dict[str, tuple[str, ...]]  # by machine
+    cables: tuple[str, ...]  # that lead from one to another
+    clock_error_ns: float  # at most, between moments on two of them
+    way_ns: float  # the longest, a part of these cables' delay
+    longer_ns: dict[str, int]  # cables that were longer than they should be, and by how much
+
+
 class Hand(Part):
     """What somebody did who watched."""
 
@@ -362,6 +372,7 @@ class Result(Part):
     telemetry: Telemetry | None = None
     links: tuple[LinkUse, ...]
     energy: Energy | None = None
+    machines: Machines | None = None  # none: it was on one
     by_hand: tuple[Hand, ...] | None = None  # what somebody did to it who watched
     control: Control | None = None  # none: a controller tells switches their routes
     conservation: Conservation | None = None  # none: of switches that keep no books

@@ -57,6 +57,18 @@ class Tally:
             if hop.queue_bytes is not None:
                 seen.queue_bytes.append(hop.queue_bytes)
 
+    def add_all(self, other: Tally) -> None:
+        """Take into account what others have of the same run."""
+        self.reports += other.reports
+        self.unreadable += other.unreadable
+        self.mtu_exceeded += other.mtu_exceeded
+        for name, hop in other.hops.items():
+            seen = self.hops.setdefault(name, HopSeen())
+            seen.latency_ns += hop.latency_ns
+            seen.queue_bytes += hop.queue_bytes
+        if self.kept is not None:
+            self.kept += other.kept or []
+
 
 def switch_named(fabric: Fabric, number: int | None) -> Node | None:
     """The switch of this number in telemetry."""

@@ -86,7 +86,7 @@ def _inside(
             addresses = {host.name: str(fabric.address(host)) for host in fabric.hosts}
             name_addresses(addresses, registration.names)
             if attend is not None:
-                with _up(experiment, options, stages, registration) as up:
+                with fabric_up(experiment, options, stages, registration) as up:
                     control = up.emulation.control
                     code = attend(up, experiment, registration.name) or 0
                     if control is not None:
@@ -94,7 +94,7 @@ def _inside(
                     if died := lookout.befallen:
                         raise RunError(died)
                     return code
-            with _up(experiment, options, stages, registration) as up:
+            with fabric_up(experiment, options, stages, registration) as up:
                 outcome = up.measure()
             if up.hurries and not outcome.fidelity.ok and outcome.ended != INTERRUPTION:
                 why = (outcome.fidelity.note or "").partition(". ")[0]
@@ -104,7 +104,7 @@ def _inside(
                     soft_wrap=True,
                 )
                 slower = replace(options, hurry=False)
-                with _up(experiment, slower, stages, registration) as up:
+                with fabric_up(experiment, slower, stages, registration) as up:
                     outcome = _made_again(up.measure(), why)
             return conclude(experiment, proved(experiment, outcome))
     except LabError as error:
@@ -128,7 +128,7 @@ def _made_again(outcome: Outcome, why: str) -> Outcome:
 
 
 @contextmanager
-def _up(
+def fabric_up(
     experiment: Experiment, options: RunOptions, stages: Stages, registration: Registration
 ) -> Iterator[EmulatedFabric]:
     """Bring the fabric up, for who is inside as well as for others."""

@@ -40,8 +40,8 @@ def test_what_a_machine_could_not_do_is_told_with_the_cure(
     expected: str,
     dilation: int,
 ) -> None:
-    doubts = endpoints._Doubts(late_ns, 0, lost, overrun)
-    found = doubts.fidelity(endpoints._most_late_ns(experiment), dilation=50)
+    doubts = endpoints.Doubts(late_ns, 0, lost, overrun)
+    found = doubts.fidelity(endpoints.most_late_ns(experiment), dilation=50)
     assert found.late_p99_ns == late_ns
     assert found.ok == (not expected)
     if expected:
@@ -55,8 +55,8 @@ def test_what_a_machine_could_not_do_is_told_with_the_cure(
 def test_switches_are_judged_as_hosts_are(
     experiment: Experiment, hosts_ns: int, switches_ns: int
 ) -> None:
-    doubts = endpoints._Doubts(hosts_ns, switches_ns, {}, 0)
-    found = doubts.fidelity(endpoints._most_late_ns(experiment), dilation=50)
+    doubts = endpoints.Doubts(hosts_ns, switches_ns, {}, 0)
+    found = doubts.fidelity(endpoints.most_late_ns(experiment), dilation=50)
     late = {"hosts were": hosts_ns, "switches were": switches_ns}
     assert found.late_p99_ns == max(late.values())
     assert found.ok == (max(late.values()) <= PATIENCE_NS)
@@ -65,7 +65,7 @@ def test_switches_are_judged_as_hosts_are(
 
 
 def test_faults_that_come_late_are_told() -> None:
-    doubts = endpoints._Doubts(0, 0, {}, 0, behind_ns=123_456)
+    doubts = endpoints.Doubts(0, 0, {}, 0, behind_ns=123_456)
     found = doubts.fidelity(1_000, dilation=50)
     assert not found.ok and found.note is not None
     assert "a fault, or its end, came 123,456 ns late" in found.note

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lab.engines import RunOptions
 from lab.engines.mininet.emulation import Emulation
-from lab.engines.mininet.endpoints import lost_before_the_end
+from lab.engines.mininet.endpoints import lost_before_the_end, settled_before_the_end
 from lab.progress import Stages
 from lab.results.losses import lost_frames
 from lab.results.outcome import INTERRUPTION, Outcome, SwitchCounts, Traffic
@@ -64,7 +64,8 @@ def test_so_it_is_in_a_run_that_was_ended(tmp_path: Path) -> None:
     def lost(settled: dict[Node, SwitchCounts] | None, ended: str = "a limit") -> dict[str, int]:
         switches = SimpleNamespace(settled_counts=lambda: settled)
         emulation = cast("Emulation", SimpleNamespace(switches=switches))
-        return lost_before_the_end(experiment, emulation, begin, endpoints, ended)
+        found = settled_before_the_end(emulation, begin, endpoints, ended)
+        return lost_before_the_end(experiment, found, endpoints)
 
     fewer = with_fewer(experiment.fabric, outcome, 3)
     assert lost(outcome.switches) == {}

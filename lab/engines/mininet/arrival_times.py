@@ -22,7 +22,7 @@ _NO_ROOM = errno.ENOMEM, errno.ENOSPC, errno.EFBIG
 
 
 class ArrivalTimes:
-    """The shared memory of a fabric, a piece for each direction of each link.
+    """The shared memory of a fabric (or part), a piece for each direction of each link.
 
     Nobody else has a name for it, and it goes with the last that was told of it. All of it is asked
     of the kernel at once, and can become no other size: what is mapped is there.

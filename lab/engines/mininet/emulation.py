@@ -49,6 +49,7 @@ class Emulation:
         control: ControlPlane | None = None,
     ) -> None:
         self.fabric = fabric
+        self.here = switches.setting.fabric  # what of it is on this machine
         self.control = control  # of the switches' own; none: routes are the controller's
         self.switches = switches
         self._settings = settings
@@ -69,7 +70,7 @@ class Emulation:
         setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
         mtu = self._settings.max_frame
         self._network = build_network(
-            self.fabric,
+            self.here,
             max(mtu, MIN_MTU) if self.control else mtu,
             lambda pid, name: lookout.rely(pid, f"Mininet's shell of {name}"),
         )
@@ -195,12 +196,12 @@ class Emulation:
         return (
             self.host_pids(),
             {each.name: (each.address, each.device_id) for each in self.switches.targets},
-            {link.name: link.b.interface(link.b_port) for link in self.fabric.links},
+            {link.name: link.b.interface(link.b_port) for link in self.here.links},
         )
 
     def host_pids(self) -> dict[str, int]:
         """The process that holds each host's namespace, as seen inside the capsule."""
-        return {host.name: self.network.get(host.name).pid for host in self.fabric.hosts}
+        return {host.name: self.network.get(host.name).pid for host in self.here.hosts}
 
     def _peers(self, host: Node) -> Iterator[Node]:
         """Whom a host can speak to."""
@@ -238,4 +239,4 @@ class Emulation:
             self.control.stop()
         self.switches.stop()
         if self._network is not None:
-            remove_network(self.fabric, self._network, lookout.spare)
+            remove_network(self.here, self._network, lookout.spare)

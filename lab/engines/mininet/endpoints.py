@@ -8,10 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
+from lab.engines.mininet.company import Company
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
@@ -62,7 +64,7 @@ from traffic.endpoint import (
     TransferState,
 )
 
-_HEAD_START_NS = 300_000_000  # until all of them have read when to begin
+HEAD_START_NS = 300_000_000  # until all of them have read when to begin
 _MAX_REAL_S = 600.0  # that a run may last, on a machine that is not slow
 _AFTER_ERROR_S = 2.0  # until what else is to come has come, once a queue pair gave up
 _SELDOM = 0.01  # of the times when something was due
@@ -84,10 +86,12 @@ def run(
     enough: threading.Event | None = None,
     *,
     hurries: bool = False,
-) -> Outcome:
+    company: Company | None = None,
+) -> Measured:
     """Let every host carry out its plan, or begin to, until somebody has enough of it.
 
-    In a hurry only until it is certain that what comes of it is not to be believed.
+    In a hurry only until it is certain that what comes of it is not to be believed. In company
+    hosts of all machines begin and end together.
     """
     dilation = emulation.switches.setting.dilation
     try:
@@ -100,11 +104,16 @@ def run(
                 course = _Course(
                     experiment, emulation, hosts, dilation, stage, collector, enough,
                     hurries=hurries, warn=partial(stages.console.print, soft_wrap=True),
+                    company=company,
                 )  # fmt: skip
                 ended = course.run()
+            if company is not None:
+                ended = company.have_ended(ended)
             emulation.to_happen = course.to_happen
             after = emulation.switches.last_counts()
             reports = {host: process.stop() for host, process in hosts.items()}
+            if company is not None:
+                company.meet()
             books, is_settled = emulation.switches.settled_books()
     except EndpointError as error:
         emulation.switches.check()
@@ -119,46 +128,78 @@ def run(
         | {name: report.paused_ns.get(each, 0) for each, name in HOST_PAUSED_NS.items()}
         for host, report in reports.items()
     }
-    missing = (
-        lost_frames(experiment.fabric, switches, endpoints)
-        if ended is None
-        else lost_before_the_end(experiment, emulation, before, endpoints, ended)
-    )
-    if emulation.control is not None:  # whose frames were under way while both ends were counted
-        is_settled = False
-        missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
+    settled = None
     if ended is not None:  # what was under way came to adapters that had gone: kernels answered it
+        is_settled = False
+        settled = settled_before_the_end(emulation, before, endpoints, ended)
+    if emulation.control is not None:  # whose frames were under way while both ends were counted
         is_settled = False
     end_ns = finish_ns(reports.values()) if ended is None else course.now_ns
     by_hand = tuple(emulation.journal.by_hand(course.epoch_ns, dilation))
-    return Outcome(
+    outcome = Outcome(
         timeline=timeline,
         switches=switches,
         endpoints=endpoints,
         end_ns=end_ns,
         dilation=dilation,
         max_queue_bytes=longest_queues(notes),
-        cut_frames=_cut_frames(experiment, missing),
         books={switch: kept.since(books_before[switch]) for switch, kept in books.items()},
         is_settled=is_settled,
         notes=notes,
         stocks=watch.stocks(*since, experiment.settings.lossless) if is_noted else (),
         pauses=watch.pauses(*since) if is_noted else (),
         ways=way_notes(experiment, {host: report.ways for host, report in reports.items()}),
-        fidelity=_Doubts(
-            but_for(_SELDOM, sum((report.late for report in reports.values()), Counter())),
-            but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
-            {} if experiment.scenario.faults else {**course.lost, **missing},
-            overrun(experiment, switches, endpoints),
-            course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
-            because=_befallen(course.died, lookout.stood),
-        ).fidelity(_most_late_ns(experiment), dilation),
         routed=emulation.control.outcome(course.epoch_ns, dilation) if emulation.control else None,
         by_hand=by_hand,
         scenario=as_it_was(experiment.scenario, experiment.fabric, by_hand) if by_hand else None,
         ended=ended,
         stands=[stand for report in reports.values() for stand in report.stands],
     )
+    return Measured(
+        outcome,
+        settled,
+        Doubts(
+            but_for(_SELDOM, sum((report.late for report in reports.values()), Counter())),
+            but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
+            course.lost,
+            behind_ns=course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
+            because=_befallen(course.died, lookout.stood),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run, or a machine's part of one, before all ends of cables have been asked."""
+
+    outcome: Outcome
+    settled: Mapping[Node, SwitchCounts] | None  # counters, of one that ended early
+    doubts: Doubts
+
+    def judged(
+        self, experiment: Experiment, names: Mapping[str, str] = MappingProxyType({})
+    ) -> Outcome:
+        """The outcome, with whether to believe it; what directions of links are to be called."""
+        outcome, doubts = self.outcome, self.doubts
+        missing = (
+            lost_frames(experiment.fabric, outcome.switches, outcome.endpoints)
+            if outcome.ended is None
+            else lost_before_the_end(experiment, self.settled, outcome.endpoints)
+        )
+        if experiment.scenario.control.kind == "bgp":  # whose frames were under way meanwhile
+            missing = {way: lost for way, lost in missing.items() if lost > _UNDER_WAY}
+        doubts = replace(
+            doubts,
+            lost={}
+            if experiment.scenario.faults
+            else {names.get(way, way): n for way, n in {**doubts.lost, **missing}.items()},
+            overrun=overrun(experiment, outcome.switches, outcome.endpoints),
+        )
+        return replace(
+            outcome,
+            cut_frames=_cut_frames(experiment, missing),
+            fidelity=doubts.fidelity(most_late_ns(experiment), int(outcome.dilation)),
+        )
 
 
 def by_hand(experiment: Experiment, emulation: Emulation, since_ns: int) -> Outcome:
@@ -195,8 +236,10 @@ def _start(
 ) -> dict[Node, EndpointProcess]:
     pids = emulation.host_pids()
     hosts: dict[Node, EndpointProcess] = {}
-    with stages("Starting endpoints", len(experiment.fabric.hosts)) as stage:
+    with stages("Starting endpoints", len(emulation.here.hosts)) as stage:
         for rank, host in enumerate(experiment.fabric.hosts):
+            if host.name not in pids:
+                continue
             hosts[host] = stack.enter_context(
                 EndpointProcess(
                     program,
@@ -256,9 +299,11 @@ class _Course:
         *,
         hurries: bool = False,
         warn: Callable[[str], object] = lambda _text: None,
+        company: Company | None = None,
     ) -> None:
         self._experiment = experiment
         self._hurries = hurries
+        self._company = company
         self._warn = warn
         self._doubt_at = 0.0
         self._missed_before: Counter[str] = Counter()
@@ -285,12 +330,16 @@ class _Course:
         """Start all, and wait for all; why that was not the end, if it was not."""
         self._let_happen(0)
         self._missed_before = self._emulation.switches.watch.missed()
-        self.epoch_ns = time.monotonic_ns() + round(_HEAD_START_NS * self._slowness)
+        self.epoch_ns = (
+            time.monotonic_ns() + round(HEAD_START_NS * self._slowness)
+            if self._company is None
+            else self._company.begin()
+        )
         for process in self._hosts.values():
             process.start(self.epoch_ns)
         gave_up_at: float | None = None
         try:
-            while not all(process.poll() for process in self._hosts.values()):
+            while not self._is_done():
                 if self._enough.wait(self._nap_s()):
                     return INTERRUPTION
                 now_ns = self.now_ns
@@ -309,6 +358,8 @@ class _Course:
                     return ending(algorithm_file(self._experiment.scenario.transport) or "", *wild)
                 if doubt := self._doubt():
                     return doubt
+                if self._company is not None and self._company.ended:
+                    return self._company.ended
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
                     gave_up_at = time.monotonic()
                 if gave_up_at and time.monotonic() - gave_up_at > _AFTER_ERROR_S:
@@ -316,6 +367,11 @@ class _Course:
         except KeyboardInterrupt:
             return INTERRUPTION
         return None
+
+    def _is_done(self) -> bool:
+        """Whether all hosts are, those of other machines too."""
+        is_done = all(process.poll() for process in self._hosts.values())
+        return self._company.are_done(is_done=is_done) if self._company else is_done
 
     @property
     def to_happen(self) -> tuple[Event, ...]:
@@ -442,7 +498,8 @@ class _Course:
                 self.behind_ns = max(self.behind_ns, self.now_ns - event.at_ns)
         # By the scenario, or by somebody at the prompt.
         for host, number, denied in self._helm.news(*self._emulation.avoided):
-            self._hosts[host].deny(number, denied)
+            if host in self._hosts:
+                self._hosts[host].deny(number, denied)
 
 
 def let_happen(
@@ -502,26 +559,37 @@ def let_rest_happen(experiment: Experiment, emulation: Emulation) -> None:
             let_happen(event, experiment, emulation, {})
 
 
-def lost_before_the_end(
-    experiment: Experiment,
+def settled_before_the_end(
     emulation: Emulation,
     before: Mapping[Node, SwitchCounts],
     endpoints: Mapping[Node, Mapping[str, int]],
     ended: str,
-) -> dict[str, int]:
-    """Frames lost between processes in a run that ended early, once all on its way has arrived.
+) -> dict[Node, SwitchCounts] | None:
+    """Counters of a run that ended early, once all on its way has arrived, if it comes to that.
 
-    Hosts have stopped and take in nothing more: what went to them is not asked for. One that died
-    does not say what it sent.
+    A host that died does not say what it sent.
     """
     are_alive = all("tx_packets" in counted for counted in endpoints.values())
     waits = are_alive and ended != INTERRUPTION
     settled = emulation.switches.settled_counts() if waits else None
     if settled is None:
+        return None
+    return {switch: counts.since(before[switch]) for switch, counts in settled.items()}
+
+
+def lost_before_the_end(
+    experiment: Experiment,
+    settled: Mapping[Node, SwitchCounts] | None,
+    endpoints: Mapping[Node, Mapping[str, int]],
+) -> dict[str, int]:
+    """Frames lost between processes in a run that ended early.
+
+    Hosts have stopped and take in nothing more: what went to them is not asked for.
+    """
+    if settled is None:
         return {}
-    switches = {switch: counts.since(before[switch]) for switch, counts in settled.items()}
     into_hosts = {link.down for link in experiment.fabric.links if not link.joins_switches}
-    lost = lost_frames(experiment.fabric, switches, endpoints)
+    lost = lost_frames(experiment.fabric, settled, endpoints)
     return {name: frames for name, frames in lost.items() if name not in into_hosts}
 
 
@@ -553,15 +621,17 @@ def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Ti
 
 
 @dataclass(frozen=True)
-class _Doubts:
+class Doubts:
     """What speaks against a run."""
 
     hosts_late_ns: int
     switches_late_ns: int
     lost: Mapping[str, int]  # frames, between processes, by direction of a link
-    overrun: int
+    overrun: int = 0
     behind_ns: int = 0  # so late what was to happen did, if that is much
     because: str | None = None  # what befell processes, where it is not the machine
+    # What is amiss between machines, and how many times slower time would have to pass.
+    apart: Mapping[str, int] = field(default_factory=dict)
 
     def fidelity(self, most_ns: int, dilation: int) -> Fidelity:
         """A run is believed if nobody was often later than a packet takes to cross a link.
@@ -572,7 +642,7 @@ class _Doubts:
         late = {"hosts were": self.hosts_late_ns, "switches were": self.switches_late_ns}
         late_ns = max(late.values())
         is_short = self.lost or self.overrun or self.behind_ns
-        slower = max(2 if is_short else 1, -(-late_ns // most_ns))
+        slower = max(2 if is_short else 1, -(-late_ns // most_ns), *self.apart.values())
         if slower == 1:
             return Fidelity(late_p99_ns=late_ns)
         what = [f"{who} {late_ns:,} ns late" for who, late_ns in late.items() if late_ns > most_ns]
@@ -582,6 +652,7 @@ class _Doubts:
             what.append(f"{self.overrun:,} packets came after the pause that should have kept them")
         if self.behind_ns:
             what.append(f"a fault, or its end, came {self.behind_ns:,} ns late")
+        what += self.apart
         if self.because is not None:
             return Fidelity(late_ns, ok=False, note=f"{self.because}: {' and '.join(what)}")
         return Fidelity(
@@ -603,7 +674,7 @@ def _describe_lost(lost: Mapping[str, int]) -> str:
     return f"{sum(lost.values()):,} frames were lost between processes ({where})"
 
 
-def _most_late_ns(experiment: Experiment) -> int:
+def most_late_ns(experiment: Experiment) -> int:
     """What a packet takes to cross a host's link."""
     link = experiment.settings.host_link
     return link.delay_ns + experiment.scenario.link.mtu * 8 // max(1, link.rate_bps // 10**9)

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import finsy as fy
 
-from controller import Punt, Settings
+from controller import Punt
 from lab.engines import RunOptions
 from lab.engines.convergence import astray, strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.arrival_times import ArrivalTimes
+from lab.engines.mininet.company import Company
 from lab.engines.mininet.control import PUNTS_PER_S, ControlPlane, control_interfaces
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
@@ -74,18 +75,13 @@ def bring_up(
     with ExitStack() as stack:
         control, certificates = None, stack.enter_context(made()) if options.tls else None
         if is_bgp:
-            still = stages.still_waiting
-            control = ControlPlane(
-                fabric,
-                experiment.scenario.control,
-                options.out / "logs" / "frr",
-                still,
-                experiment.scenario.topology.outside,
-            )
+            control = _control_plane(experiment, options, stages)
             stack.callback(control.stop)
         needs_arrivals = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1
-        arrival_times = stack.enter_context(ArrivalTimes(fabric)) if needs_arrivals else None
-        setting = _setting(experiment, options, stages, built, dilation)
+        company = options.company
+        here = fabric if company is None else fabric.part(company.nodes)
+        arrival_times = stack.enter_context(ArrivalTimes(here)) if needs_arrivals else None
+        setting = _setting(experiment, options, stages, built, dilation, here)
         switches = kind(replace(setting, certificates=certificates, arrival_times=arrival_times))
         settings = kind.configured(experiment.settings, dilation)
         if is_bgp:
@@ -93,21 +89,20 @@ def bring_up(
         emulation = Emulation(fabric, switches, settings, control)
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
+            stage.note = f"{len(here.hosts)} hosts, {len(here.links)} links"
+            if company is not None:
+                company.lay_cables(settings.max_frame)
             emulation.lay_cables()
             if switches.setting.reports:
-                stack.enter_context(report_cables(fabric.switches))
-            stage.note = f"{len(fabric.hosts)} hosts, {len(fabric.links)} links"
+                stack.enter_context(report_cables(here.switches))
         with stages("Starting switches") as stage:
             stage.note = switches.start()
         if control is not None:
             control.follow(switches.targets, settings)
-        with stages("Installing routes", len(fabric.switches)) as stage:
+        with stages("Installing routes", len(here.switches)) as stage:
             emulation.install_routes(stage.advance)
         if control is not None:
-            with stages("Finding ways by BGP", len(fabric.switches)) as stage:
-                control.start()
-                found = control.await_routes(stage.advance)
-                stage.note = f"{found.routes} of them in {found.took_s:.1f} s"
+            _find_ways(control, stages)
         is_all_pairs = isinstance(experiment.scenario.traffic, AllPairs)
         if is_all_pairs and not options.prompt:  # there one pings by hand
             _ping(emulation, stages)
@@ -115,7 +110,25 @@ def bring_up(
         stack.callback(nics.unplug)
         hands, keeps = Hands(emulation, nics), options.reports is not None
         fabric_up = experiment, emulation, hosts_program, stages, hands, keeps
-        yield EmulatedFabric(*fabric_up, hurries=hurries)
+        yield EmulatedFabric(*fabric_up, hurries=hurries, company=company)
+
+
+def _control_plane(experiment: Experiment, options: RunOptions, stages: Stages) -> ControlPlane:
+    """Of switches that find their routes themselves."""
+    return ControlPlane(
+        experiment.fabric,
+        experiment.scenario.control,
+        options.out / "logs" / "frr",
+        stages.still_waiting,
+        experiment.scenario.topology.outside,
+    )
+
+
+def _find_ways(control: ControlPlane, stages: Stages) -> None:
+    with stages("Finding ways by BGP", len(control.fabric.switches)) as stage:
+        control.start()
+        found = control.await_routes(stage.advance)
+        stage.note = f"{found.routes} of them in {found.took_s:.1f} s"
 
 
 def _setting(
@@ -124,18 +137,20 @@ def _setting(
     stages: Stages,
     built: BuiltProgram,
     dilation: int,
+    here: Fabric,
 ) -> Setting:
     """What switches are to know of it all."""
     scenario, settings, fabric = experiment.scenario, experiment.settings, experiment.fabric
+    company, cable = options.company, experiment.port_cable
     measures = scenario.measures
     has_rooms = scenario.control.kind == "bgp"
     return Setting(
-        fabric,
+        here,
         built,
         logs=options.out / "logs",
         pcaps=options.out / "pcaps" if measures.pcap else None,
         captured=_captured_ports(experiment),
-        cable=experiment.port_cable,
+        cable=cable if company is None else company.shortened(cable),
         data_frame=scenario.link.mtu + data_headers_bytes(scenario),
         max_frame=settings.max_frame,
         dilation=dilation,
@@ -160,19 +175,24 @@ class EmulatedFabric:
     hands: Hands
     keeps_reports: bool = False
     hurries: bool = False
+    company: Company | None = None
 
     def measure(self, enough: threading.Event | None = None) -> Outcome:
         """Let the hosts carry out their plans, in real time, or until somebody has enough of it."""
+        return self.measured(enough).judged(self.experiment)
+
+    def measured(self, enough: threading.Event | None = None) -> endpoints.Measured:
+        """The same; of several machines each has its part."""
         experiment, emulation = self.experiment, self.emulation
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts are let send")
         keeps = self.keeps_reports
-        with _telemetry(emulation.fabric, emulation.settings, keeps=keeps) as (tally, collector):
-            outcome = endpoints.run(
+        with _telemetry(emulation, keeps=keeps) as (tally, collector):
+            measured = endpoints.run(
                 experiment, emulation, self.hosts_program, self.stages, collector, enough,
-                hurries=self.hurries,
+                hurries=self.hurries, company=self.company,
             )  # fmt: skip
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
-        return replace(outcome, telemetry=tally)
+        return replace(measured, outcome=replace(measured.outcome, telemetry=tally))
 
     def by_hand(self, since_ns: int) -> tuple[Experiment, Outcome]:
         """What was done to it since then while the hosts sent nothing: an experiment without
@@ -223,14 +243,14 @@ def _captured_ports(experiment: Experiment) -> frozenset[tuple[Node, int]]:
 
 @contextmanager
 def _telemetry(
-    fabric: Fabric, settings: Settings, *, keeps: bool
+    emulation: Emulation, *, keeps: bool
 ) -> Iterator[tuple[Tally | None, Collector | None]]:
     """Count what reports tell meanwhile, if any are to be sent."""
-    if settings.telemetry.report_port is None:
+    if emulation.settings.telemetry.report_port is None:
         yield None, None
         return
-    tally = Tally.of(fabric, settings.tick_ns, keeps=keeps)
-    collector = Collector(fabric, tally.add)
+    tally = Tally.of(emulation.fabric, emulation.tick_ns, keeps=keeps)
+    collector = Collector(emulation.here, tally.add)
     try:
         yield tally, collector
     finally:

@@ -132,7 +132,9 @@ def _arrival_times(setting: Setting, switch: Node) -> dict[str, dict[int, tuple[
         return {}
     return {
         "arrival_times": {
-            port: setting.arrival_times.of(switch, port) for port in setting.fabric.ports(switch)
+            link.port_of(switch): setting.arrival_times.of(switch, link.port_of(switch))
+            for link in setting.fabric.links
+            if switch in (link.a, link.b)
         }
     }
 

@@ -1,0 +1,109 @@
+"""Machines that share in a run, as one of them sees it: what is here, and the cables that leave.
+
+Each machine emulates its part of the fabric as if that were all of it. A cable to another machine's
+part ends here in a VXLAN interface, which bears the port's name and belongs to the capsule, while
+what it wraps goes by the network of the machine outside. So it goes with the capsule, whatever ends
+that, and a name server, a bridge or a table of addresses is not needed: each cable has a number of
+its own, and one other end.
+
+The ends of such a cable share no memory in which to tell when frames are due (arrival_times.py). So
+who sends keeps a frame until it is due, less what the way between the machines takes, and who
+receives takes it as it comes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from controller import LinkSpec
+from lab.errors import RunError
+from topologies import Node
+from topologies.offload import switch_off_checksum_offload
+
+VXLAN_PORT = 4789
+WRAPPING = 20 + 8 + 8  # bytes of IPv4, UDP and VXLAN around a frame
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """This machine's end of a cable to another."""
+
+    node: Node
+    port: int
+    number: int  # of the cable, the same at both ends: its VXLAN network identifier
+    local: str
+    remote: str
+    way_ns: int  # that a frame takes between the machines, by the fabric's time
+
+    @property
+    def interface(self) -> str:
+        """What it is called here."""
+        return self.node.interface(self.port)
+
+
+@dataclass
+class Company(ABC):
+    """All machines of a run."""
+
+    nodes: Collection[Node]  # that are here
+    crossings: Sequence[Crossing]
+    outside: int  # an open descriptor of the machine's own network
+
+    def lay_cables(self, max_frame: int) -> None:
+        """Make this machine's ends of the cables that leave it."""
+        for each in self.crossings:
+            # Made from outside, so that what is wrapped goes by the machine's network.
+            words = (
+                *("nsenter", f"--net=/proc/self/fd/{self.outside}"),
+                *("ip", "link", "add", "name", each.interface, "netns", "1"),
+                *("mtu", str(max_frame), "type", "vxlan", "id", str(each.number)),
+                *("local", each.local, "remote", each.remote, "dstport", str(VXLAN_PORT)),
+                "nolearning",
+            )
+            done = subprocess.run(
+                words, capture_output=True, text=True, check=False, pass_fds=(self.outside,)
+            )
+            if done.returncode:
+                raise RunError(
+                    f"the end of a cable to {each.remote} ({each.interface}) could not be made: "
+                    f"{done.stderr.strip()}",
+                    "It takes a kernel with VXLAN, and that no other run has such a cable between "
+                    "the same machines.",
+                )
+            switch_off_checksum_offload(each.interface)
+
+    def shortened(self, cable: Callable[[Node, int], LinkSpec]) -> Callable[[Node, int], LinkSpec]:
+        """Cables as their senders here have to make them: the way between machines is part."""
+        ways = {(each.node, each.port): each.way_ns for each in self.crossings}
+
+        def at(node: Node, port: int) -> LinkSpec:
+            link = cable(node, port)
+            return replace(link, delay_ns=max(0, link.delay_ns - ways.get((node, port), 0)))
+
+        return at
+
+    # --- what all do together -------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def ended(self) -> str | None:
+        """Why it ended early elsewhere, if it did."""
+
+    @abstractmethod
+    def begin(self) -> int:
+        """Wait until all are ready; when all begin, by this machine's monotonic clock."""
+
+    @abstractmethod
+    def are_done(self, *, is_done: bool) -> bool:
+        """Whether all hosts are done, once those here are or are not."""
+
+    @abstractmethod
+    def have_ended(self, why: str | None) -> str | None:
+        """It has ended here, early if there is a reason; wait for all, and why it ended for all."""
+
+    @abstractmethod
+    def meet(self) -> None:
+        """Wait until all have come to this place."""
