@@ -4,8 +4,8 @@
 
 runs a scenario on them, in namespaces of its own, and prints as JSON what came of it and what is
 left of it on the machines. Keys besides: `mtu`, `delay_ms` and `loss` of the network, by seed;
-`kill`: seconds after which the second machine's part is killed; `interrupt`: after which who leads
-is.
+`kill`: seconds after which the second machine's part is killed; `interrupt` and `abandon`: after
+which who leads is interrupted, or killed.
 
 Each machine is the namespace of a process that sleeps, with one interface, e0. Delays and losses
 are a program's, which stands between the machines: not every kernel has netem.
@@ -145,14 +145,15 @@ def _run(asked: dict[str, Any], holders: list[int], folder: Path) -> dict[str, A
 
 
 def _disturb(asked: dict[str, Any], leader: subprocess.Popen[bytes], said: Path) -> None:
-    after_s = asked.get("kill", asked.get("interrupt"))
-    if after_s is None:
+    signals = {"kill": None, "interrupt": signal.SIGINT, "abandon": signal.SIGKILL}
+    how = next((each for each in signals if each in asked), None)
+    if how is None:
         return
     while _SENDING not in said.read_text() and leader.poll() is None:
         time.sleep(0.05)
-    time.sleep(after_s)
-    if "interrupt" in asked:
-        leader.send_signal(signal.SIGINT)
+    time.sleep(asked[how])
+    if number := signals[how]:
+        leader.send_signal(number)
         return
     parts = Path(f"/proc/{leader.pid}/task/{leader.pid}/children").read_text().split()
     os.kill(int(parts[1]), signal.SIGKILL)

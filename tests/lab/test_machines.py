@@ -62,7 +62,20 @@ def test_an_incast_over_two_machines_loses_nothing_and_takes_what_it_takes(tmp_p
 
 @pytest.mark.mininet
 @pytest.mark.slow
-@pytest.mark.parametrize("signal", ["kill", "interrupt"])
+def test_three_machines_are_as_good_as_two() -> None:
+    found = on_machines(3, *words("traffic.bytes=100KB"), "--dilation", "12000")
+    result = found["result"]
+    assert result, found["said"]
+    assert found["left"] == []
+    assert result["flows"]["completed"] == 7
+    assert result["roce"]["data_bytes"] == 700_000
+    assert result["drops"]["total"] == 0
+    assert len(result["machines"]["switches"]) == 3
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+@pytest.mark.parametrize("signal", ["kill", "interrupt", "abandon"])
 def test_who_ends_one_ends_all_and_leaves_nothing(signal: str) -> None:
     run = words("topology.leaves=2", "traffic.bytes=1MB")
     found = on_machines(2, *run, "--dilation", "20000", **{signal: 0.3})
@@ -70,6 +83,8 @@ def test_who_ends_one_ends_all_and_leaves_nothing(signal: str) -> None:
     if signal == "kill":
         assert found["code"] == 1
         assert "machine m2: its part of the run ended (SIGKILL)" in found["said"]
+    elif signal == "abandon":
+        assert found["code"] == -9
     else:
         assert found["code"] == 130
         assert found["result"]["ended"] == "interrupted"

@@ -163,6 +163,8 @@ class _Fleet:
                 said = line.decode(errors="replace").strip()
                 kind, content = "failed", {"message": f"it says: {said}", "cure": None}
             self._heard.put((member, kind, content, at_ns))
+            if kind == "left":
+                return  # and is expected to end
         self._heard.put((member, "gone", None, 0))
 
     def _ping(self) -> None:
@@ -369,6 +371,7 @@ class _Run:
                 member,
                 "join",
                 {
+                    "version": version("closlab"),
                     "scenario": asked,
                     "leisure": self._options.leisure,
                     "address": str(address) if address else None,
@@ -377,12 +380,6 @@ class _Run:
         joined = fleet.gather("joined")
         for member in fleet.members:
             member.joined = joined[member.name]
-            if member.joined["version"] != version("closlab"):
-                raise RunError(
-                    f"machine {member.name} has closlab {member.joined['version']}, and this is "
-                    f"{version('closlab')}",
-                    "Install the same on all machines.",
-                )
         addresses = [member.joined["address"] for member in fleet.members]
         if len({*addresses}) < len(addresses):
             raise RunError(

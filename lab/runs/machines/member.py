@@ -54,6 +54,11 @@ def member() -> int:
 
 
 def _join(leader: _Leader, asked: dict[str, Any]) -> int:
+    if asked["version"] != version("closlab"):
+        raise RunError(
+            f"it has closlab {version('closlab')}, and who leads has {asked['version']}",
+            "Install the same on all machines.",
+        )
     scenario = Scenario.model_validate(asked["scenario"])
     options = RunOptions(out=Path(), leisure=asked["leisure"])
     check(options)
@@ -74,9 +79,7 @@ def _join(leader: _Leader, asked: dict[str, Any]) -> int:
         ) from None
     outside = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     registration = Registration(scenario.name)
-    leader.say(
-        "joined", {"version": version("closlab"), "address": address, "port": ways.getsockname()[1]}
-    )
+    leader.say("joined", {"address": address, "port": ways.getsockname()[1]})
     with gone_at_our_end(registration.folder):
         try:
             return run_in_capsule(
