@@ -62,6 +62,7 @@ def check_shareable(scenario: Scenario, options: RunOptions) -> None:
         (options.prompt, "--cli"),
         (options.tls, "--tls"),
         (options.p4 is not None, "--p4"),
+        (options.reports is not None, "--reports"),
         (scenario.control.kind != "p4runtime", f"control.kind={scenario.control.kind}"),
         (bool(scenario.faults), "faults"),
         (bool(scenario.measures.pcap), "kept packets (--pcap)"),
@@ -129,7 +130,8 @@ class _Fleet:
         self.ended: str | None = None
         self._silent_s = SILENT_S * slowness()
         self._is_over = threading.Event()
-        threading.Thread(target=self._ping, name="pings", daemon=True).start()
+        self._pings = threading.Thread(target=self._ping, name="pings", daemon=True)
+        self._pings.start()
 
     def start(self, machine: Machine) -> None:
         """Start a machine's part."""
@@ -255,6 +257,7 @@ class _Fleet:
     def close(self) -> None:
         """Let none of them go on."""
         self._is_over.set()
+        self._pings.join()  # it writes to what is closed now
         for member in self.members:
             assert member.process.stdin is not None
             with suppress(OSError):
