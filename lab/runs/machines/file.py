@@ -1,4 +1,4 @@
-"""Which machines share in a run: a file, as `docs/machines.md` describes it."""
+"""Which machines share in a run: a file, as docs/howto.md describes it."""
 
 from __future__ import annotations
 
