@@ -335,14 +335,21 @@ def sent_on(a: Host, b: Host, numbers: range) -> bool:
     return not by_kernel
 
 
+@contextmanager
+def tapped(interface: str) -> Iterator[socket.socket]:
+    """A socket that asks for all frames of an interface."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as tap:
+        tap.bind((interface, 0))
+        wish = struct.pack("iHH8x", socket.if_nametoindex(interface), 1, 0)
+        tap.setsockopt(SOL_PACKET, 1, wish)
+        yield tap
+
+
 @case
 def frames_between_switches_go_by_memory_while_nobody_looks(folder: Path) -> None:
     with two_switches(folder) as (a, b):
         assert sent_on(a, b, range(20))
-        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as tap:
-            tap.bind(("m2", 0))
-            wish = struct.pack("iHH8x", socket.if_nametoindex("m2"), 1, 0)
-            tap.setsockopt(SOL_PACKET, 1, wish)
+        with tapped("m2") as tap:
             time.sleep(0.02)  # until the kernel has told of it
             assert not sent_on(a, b, range(20, 40))
             assert [tap.recv(2000) for _ in range(20)] == [frame(1500, n) for n in range(20, 40)]
@@ -376,24 +383,25 @@ def frames_between_switches_go_by_memory_while_nobody_looks(folder: Path) -> Non
 @case
 def frames_keep_their_order_whichever_way_they_go(folder: Path) -> None:
     """More at once than memory is meant for, while somebody looks, and no more, and again."""
-    lot = random.Random(45)
+    lot, over = random.Random(45), threading.Event()
+
+    def look() -> None:
+        while not over.wait(lot.random() * 0.004):
+            with tapped("m2"):
+                over.wait(lot.random() * 0.004)
+
     with two_switches(folder) as (a, b):
         before = crossed("m1")
+        sizes = random.Random(46).choices((64, 200, 1500, 9000), (1, 1, 1, 3), k=4000)
+        looker = threading.Thread(target=look)
+        looker.start()
         got: list[bytes] = []
-        looking: Host | None = None
-        sizes = lot.choices((64, 200, 1500, 9000), (1, 1, 1, 3), k=2000)
         for number, size in enumerate(sizes, 1):
             a.send(frame(size, number - 1))
-            if lot.random() < 0.01:
-                if looking:
-                    looking.close()
-                looking = None if looking else Host("m2")
-                for word in ("on", "off"):
-                    run(f"ip link set m1 promisc {word}")  # of which one is told, and looks
             if number % BURST == 0:
                 got += b.receive_most(BURST)
-        if looking:
-            looking.close()
+        over.set()
+        looker.join()
         assert got == [frame(size, number) for number, size in enumerate(sizes)]
         assert 0 < crossed("m1") - before < len(sizes)
 
