@@ -279,6 +279,7 @@ class EndpointConfig(_Record):
     window: Window | None = None
     ack_every: Annotated[int, Field(ge=1, lt=1 << 32)] | None = None
     follow_rate: _Flag | None = None
+    by_number: _Flag | None = None
     reorder: _Natural | None = None
     multipath: _Flag | None = None
     rto: _Natural | None = None

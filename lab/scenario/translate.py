@@ -413,6 +413,7 @@ def endpoint_config(
         window=transport.window,
         ack_every=transport.ack_every,
         follow_rate=int(transport.follow_rate) or None,
+        by_number=int(transport.by_number) or None,
         control_priority=_unless_usual(transport.cnp_priority),
         reorder=transport.reorder,
         multipath=int(moves is Moves.PACKETS or (is_uet and moves is Moves.FLOWLETS)),

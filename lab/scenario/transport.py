@@ -84,6 +84,10 @@ class TransportSettings(Section):
     follow_rate: bool = False
     """RoCEv2: whether a rate that an answer changes also changes the wait for the next packet that
     has begun, as in HPCC's simulator; without it that is as long as when the last packet left."""
+    by_number: bool = False
+    """Whose turn it is at a host among queue pairs that may send: the next by number after the one
+    that sent last, packet by packet, as in HPCC's simulator. Without it they queue, and one that is
+    being sent stands in the queue again from when its packet began."""
     timeout: int = Field(default=20, ge=0, le=31)
     """Without an answer for 4.096 us x 2^timeout a sender sends again what was not acknowledged, as
     ibv_qp_attr.timeout has it; 0: never. 20, 4.3 s, is what NCCL sets since 2.23 (NCCL_IB_TIMEOUT;

@@ -221,7 +221,7 @@ def ours(control: str, args: argparse.Namespace, fabric: Fabric, folder: Path) -
             "pmax": most,
         },
         transport={
-            "cc": control, "ack_every": 1, "follow_rate": control == "hpcc",
+            "cc": control, "ack_every": 1, "follow_rate": control == "hpcc", "by_number": True,
             "cnp_priority": 3 if control == "dcqcn" else 6, "window": 1 << 20, "timeout": 0,
             control: own,
         },

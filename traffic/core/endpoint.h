@@ -88,6 +88,7 @@ struct ep_config {
     uint32_t window;       /* packets in flight a queue pair */
     uint32_t ack_every;    /* packets between requests for an ACK, beside each message's last */
     bool follow_rate;      /* a new rate also changes the wait that has begun */
+    bool by_number;        /* of queue pairs that may send the next by number is the next, not the first to come */
     ns_t reorder;          /* selective: how long a packet may be overtaken before it counts as lost */
     bool multipath;        /* the fabric leads packets of a flow different ways: disorder is usual */
     ns_t rto;              /* without progress for this long: send again; 0: never */

@@ -217,6 +217,7 @@ struct ep {
     uint8_t up;         /* bit i: port i has a link */
     bool stalled;   /* the host would not take the last frame */
     uint8_t turn;   /* the priority whose turn it is */
+    uint32_t last_sent; /* by_number: which queue pair did, by place */
     uint8_t has_data, has_answers; /* bit p: something is in ring p of these */
     struct ring rings[8], answers[8], notices;
     struct heap pace, rto, alarms;

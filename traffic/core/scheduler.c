@@ -360,22 +360,48 @@ static uint8_t next_answers(struct ep *ep, ns_t now)
     return NO_PRIORITY;
 }
 
-/* Let the first that may use a port, and has something to send, be the head. */
-static bool bring_forward(const struct ep *ep, struct ring *ring, uint8_t port)
+/* Let the one behind `before` be the head. */
+static void lead(struct ring *ring, struct qp *before)
 {
-    struct qp *before = ring->head, *found = before->ring_next;
-    while (before != ring->tail && !(found->ports >> port & 1 && ep->transport->can_send(ep, found))) {
-        before = found;
-        found = found->ring_next;
-    }
-    if (before == ring->tail)
-        return false;
+    struct qp *found = before->ring_next;
     before->ring_next = found->ring_next;
     if (ring->tail == found)
         ring->tail = before;
     found->ring_next = ring->head;
     ring->head = found;
+}
+
+static bool may_use(const struct ep *ep, struct qp *qp, uint8_t port)
+{
+    return qp->ports >> port & 1 && ep->transport->can_send(ep, qp);
+}
+
+/* Let the first that may use a port, and has something to send, be the head. */
+static bool bring_forward(const struct ep *ep, struct ring *ring, uint8_t port)
+{
+    struct qp *before = ring->head;
+    while (before != ring->tail && !may_use(ep, before->ring_next, port))
+        before = before->ring_next;
+    if (before == ring->tail)
+        return false;
+    lead(ring, before);
     return true;
+}
+
+/* Let of those the one be the head that comes next by number, round from which sent last. */
+static void bring_next(const struct ep *ep, struct ring *ring, uint8_t port)
+{
+    struct qp *before_next = NULL;
+    uint32_t room = ep->qp_room, least = UINT32_MAX;
+    for (struct qp *before = NULL, *qp = ring->head; qp; before = qp, qp = qp->ring_next) {
+        uint32_t away = ((uint32_t)(qp - ep->qps) + room - ep->last_sent + room - 1) % room;
+        if (away < least && may_use(ep, qp, port)) {
+            least = away;
+            before_next = before;
+        }
+    }
+    if (before_next)
+        lead(ring, before_next);
 }
 
 /* Whose turn it is, or NO_PRIORITY; heads that have nothing left to send leave on the way. */
@@ -389,6 +415,8 @@ static uint8_t next_ring(struct ep *ep, uint8_t port, ns_t now)
             ring_leave(ep, priority);
         if (!ring->head || schedule_is_held(ep, port, priority, now))
             continue;
+        if (ep->config.by_number)
+            bring_next(ep, ring, port);
         if (ring->head->ports >> port & 1 || bring_forward(ep, ring, port)) {
             ep->turn = (priority + 1) & 7;
             return priority;
@@ -404,6 +432,7 @@ static bool send_data(struct ep *ep, uint8_t priority, uint8_t port, ns_t now)
     if (!bytes)
         return false;
     struct sending *out = qp->out; /* it has sent */
+    ep->last_sent = (uint32_t)(qp - ep->qps);
     ring_leave(ep, priority);
     if (!ep->transport->can_send(ep, qp))
         return true;

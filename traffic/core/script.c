@@ -60,6 +60,7 @@ static const struct key HEAD_KEYS[] = {
     HEAD("window", U32, config.window),
     HEAD("ack-every", U32, config.ack_every),
     HEAD("follow-rate", FLAG, config.follow_rate),
+    HEAD("by-number", FLAG, config.by_number),
     HEAD("reorder", U64, config.reorder),
     HEAD("multipath", FLAG, config.multipath),
     HEAD("rto", U64, config.rto),

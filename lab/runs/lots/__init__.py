@@ -75,6 +75,7 @@ LEFT_OUT = {
     "traffic.kind=ns3": _FORMAT,
     "link.overhead": "tests/lab/test_alone.py and docs/ns3.md hold it",
     "transport.follow_rate": "tests/traffic/endpoint and docs/ns3.md hold it",
+    "transport.by_number": "tests/traffic/endpoint and docs/ns3.md hold it",
     "transport.cnp_priority": "tests/lab/test_settings.py and docs/ns3.md hold it",
     "transport.ack_every": "tests/traffic/endpoint and docs/ns3.md hold it",
     "traffic.sigma (poisson)": "tests/traffic/patterns hold it",

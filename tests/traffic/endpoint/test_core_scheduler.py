@@ -1,5 +1,6 @@
 """Who sends when: fair shares, rates, pause frames."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,59 @@ def test_incast_overflows_and_recovers_without_pause(star: Path) -> None:
     )
     assert outcome.dropped > 0
     assert not unfinished(outcome.hosts[B])
+
+
+def turns_by_number(
+    wires: list[list[int]], rates: list[int], overhead: int
+) -> list[tuple[int, int]]:
+    """Who sends, and when in ps: one frame at a time, of those that are due the next by number."""
+    ready, sent = [0] * len(wires), [0] * len(wires)
+    free, last, found = 0, 0, []
+    while waiting := [who for who, its in enumerate(wires) if sent[who] < len(its)]:
+        now = -(-max(free, min(ready[who] for who in waiting)) // 1000) * 1000  # it wakes each ns
+        due = [who for who in waiting if ready[who] <= now]
+        last = min(due, key=lambda who: (who - last - 1) % len(wires))
+        at = max(ready[last], free, now - 999)
+        wire = wires[last][sent[last]]
+        found.append((last, at))
+        sent[last] += 1
+        free = at + (wire + overhead) * 8 * 10**12 // FAST.link_bps
+        ready[last] = at + wire * 8 * 10**12 // rates[last]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_turns_by_number_are_those_of_a_model(star: Path, seed: int) -> None:
+    """Frames leave in the model's order, at its times; by the queue others do."""
+    rng = random.Random(seed)
+    count = rng.randint(3, 9)
+    rates = [rng.choice((3, 10, 27, 50, 99, 100)) * GBPS for _ in range(count)]
+    pairs = [
+        ends(A, B, 17 + 2 * who, rate_bps=rate, psn=who << 16, remote_psn=who << 16)
+        for who, rate in enumerate(rates)
+    ]
+    sizes = [[4096 * rng.randint(5, 40) + rng.randrange(4096)] for _ in range(count)]
+    orders = []
+    for by_number in (True, False):
+        config = FAST.model_copy(update={"by_number": int(by_number)})
+        frames = data(side_by_side(star, pairs, sizes, config=config))
+        orders.append([(frame.psn >> 16, frame.at_ns) for frame in frames])
+        if by_number:
+            wires = [[f.wire for f in frames if f.psn >> 16 == who] for who in range(count)]
+    expected = [(who, -(-at // 1000)) for who, at in turns_by_number(wires, rates, overhead=24)]
+    assert orders[0] == expected, f"seed {seed}"
+    assert orders[1] != expected
+
+
+def test_who_sends_slowly_waits_less_by_number(star: Path) -> None:
+    """Beside one at the link's rate: for the rest of its frame, not for a whole one besides."""
+    waits = []
+    for by_number in (False, True):
+        config = FAST.model_copy(update={"by_number": int(by_number)})
+        pairs = [ends(A, B, 17, rate_bps=7 * GBPS), ends(A, B, 33, psn=1 << 16, remote_psn=1 << 16)]
+        outcome = side_by_side(star, pairs, [[4096 * 100], [4096 * 2000]], config=config)
+        slow = [frame for frame in data(outcome) if frame.psn < 1 << 16]
+        gap_ns = (slow[-1].at_ns - slow[0].at_ns) / (len(slow) - 1)
+        waits.append(gap_ns - 8 * slow[1].wire / 7)
+    frame_ns = 8 * (4096 + 58 + 24) / 100
+    assert 0 < waits[1] < frame_ns < waits[0] < 2 * frame_ns

@@ -29,6 +29,7 @@ def draw_config(rng: random.Random, ip: int) -> EndpointConfig:
     return EndpointConfig(
         link_bps=gbps * GBPS,
         follow_rate=window % 2,
+        by_number=int(window in (2, 33, 512)),
         mtu=rng.choice((256, 1024, 4096, 9000)),
         recovery=rng.choice(list(Recovery)),
         window=window,
