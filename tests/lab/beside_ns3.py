@@ -221,7 +221,8 @@ def ours(control: str, args: argparse.Namespace, fabric: Fabric, folder: Path) -
             "pmax": most,
         },
         transport={
-            "cc": control, "ack_every": 1, "follow_rate": control == "hpcc", "by_number": True,
+            "cc": control, "ack_every": 1, "follow_rate": control == "hpcc",
+            "by_number": control in ("timely", "dctcp"),
             "cnp_priority": 3 if control == "dcqcn" else 6, "window": 1 << 20, "timeout": 0,
             control: own,
         },
@@ -303,7 +304,7 @@ def pairs(args: argparse.Namespace, control: str, fabric: Fabric) -> list[list[t
     """Each seed's flows in both, theirs first; runs are made as far as they are not kept."""
     found = []
     ruler = Ruler(fabric, control)
-    for seed in range(1, args.seeds + 1):
+    for seed in range(args.first, args.first + args.seeds):
         base = args.out / f"{args.sizes}-{args.load:g}-{seed}"
         folder = (base / control).resolve()
         (folder / "ours").mkdir(parents=True, exist_ok=True)
@@ -402,6 +403,7 @@ def main() -> None:
     parser.add_argument("--more-load", type=float, default=0.0, help="and how much of them")
     parser.add_argument("--ms", type=float, default=4.0, help="how long flows arrive")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1, help="the first of the seeds")
     parser.add_argument("--each", action="store_true", help="a row for each seed as well")
     parser.add_argument("--most", type=float, default=1e12, help="flows of so many bytes at most")
     parser.add_argument("--fabric", type=int, nargs=5, default=(8, 4, 100, 4, 1000),
@@ -410,7 +412,7 @@ def main() -> None:
     args = parser.parse_args()
     for control in args.controls:
         runs = pairs(args, control, Fabric(*args.fabric))
-        for seed, run in enumerate(runs if args.each else [], 1):
+        for seed, run in enumerate(runs if args.each else [], args.first):
             print(row_of(args, control, [run], f"seed {seed}"), flush=True)
         print(row_of(args, control, runs, f"{args.seeds}"), flush=True)
 
