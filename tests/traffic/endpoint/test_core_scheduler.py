@@ -217,6 +217,10 @@ def test_incast_overflows_and_recovers_without_pause(star: Path) -> None:
     assert not unfinished(outcome.hosts[B])
 
 
+def turns(by_number: bool) -> EndpointConfig:
+    return EndpointConfig(link_bps=100 * GBPS, payload="none", by_number=int(by_number))
+
+
 def turns_by_number(
     wires: list[list[int]], rates: list[int], overhead: int
 ) -> list[tuple[int, int]]:
@@ -249,7 +253,7 @@ def test_turns_by_number_are_those_of_a_model(star: Path, seed: int) -> None:
     sizes = [[4096 * rng.randint(5, 40) + rng.randrange(4096)] for _ in range(count)]
     orders = []
     for by_number in (True, False):
-        config = FAST.model_copy(update={"by_number": int(by_number)})
+        config = turns(by_number)
         frames = data(side_by_side(star, pairs, sizes, config=config))
         orders.append([(frame.psn >> 16, frame.at_ns) for frame in frames])
         if by_number:
@@ -263,7 +267,7 @@ def test_who_sends_slowly_waits_less_by_number(star: Path) -> None:
     """Beside one at the link's rate: for the rest of its frame, not for a whole one besides."""
     waits = []
     for by_number in (False, True):
-        config = FAST.model_copy(update={"by_number": int(by_number)})
+        config = turns(by_number)
         pairs = [ends(A, B, 17, rate_bps=7 * GBPS), ends(A, B, 33, psn=1 << 16, remote_psn=1 << 16)]
         outcome = side_by_side(star, pairs, [[4096 * 100], [4096 * 2000]], config=config)
         slow = [frame for frame in data(outcome) if frame.psn < 1 << 16]
