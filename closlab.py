@@ -30,20 +30,20 @@ from lab.api import (
     sweep,
     watch,
 )
-from lab.errors import CapsuleError, LabError, MissingTool, RunError, ScenarioError
+from lab.errors import LabError, MissingTool, RunError, SandboxError, ScenarioError
 from lab.progress import Progress
 from lab.results.snapshot import Snapshot
 from lab.scenario.model import Scenario
 
 __all__ = [
     "Cancelled",
-    "CapsuleError",
     "Comparison",
     "LabError",
     "MissingTool",
     "Progress",
     "Run",
     "RunError",
+    "SandboxError",
     "Scenario",
     "ScenarioError",
     "Snapshot",

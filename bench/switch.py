@@ -42,7 +42,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from compiler import compile_program
-from lab.engines.mininet.capsule import run_in_capsule
+from lab.engines.mininet.sandbox import run_in_sandbox
 from lab.errors import LabError, MissingTool
 from lab.machine.tools import notifications_at, require_compiler
 from switch import build
@@ -167,7 +167,7 @@ def counted() -> int:
 
 
 def worked_ns() -> int:
-    """Processor time of everybody in the capsule so far, the kernel's work for them included."""
+    """Processor time of everybody in the sandbox so far, the kernel's work for them included."""
     total = 0
     for path in Path("/proc").glob("[0-9]*/task/*/schedstat"):
         with suppress(OSError):  # it ended meanwhile
@@ -400,7 +400,7 @@ def show_veths(bench: Bench, cores: Cores) -> None:
 
 
 def run_all(seconds: float, rounds: int) -> int:
-    """Inside the capsule: everything, in order."""
+    """Inside the sandbox: everything, in order."""
     json_program = router()
     rivals: dict[str, Rival] = {"bridge": bridge}
     program = Program.load(json_program, name="l3")
@@ -455,7 +455,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         require_compiler()
         require_ip()
-        return run_in_capsule(inside, lambda _pid: None)
+        return run_in_sandbox(inside, lambda _pid: None)
     except LabError as error:
         error.show()
         return 1

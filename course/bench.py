@@ -18,8 +18,8 @@ from rich.console import Console
 
 from compiler import CompileError, CompileOptions, compile_program
 from course.functions import Functions, Hosts
-from course.handed_in import Files
 from course.lesson import SHARED
+from course.submission import Files
 from course.verdict import AsAbove, Wrong
 from files import FileError
 from lab.engines import RunOptions

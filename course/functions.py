@@ -1,8 +1,8 @@
 """A student's functions in Python: called, and what comes back looked at.
 
-They run where nothing of them harms whoever gives points (`apart.py`), or in a browser's tab, where
-student and judge are one (`here.py`). Arguments and results are what JSON has; what else comes is
-no answer.
+They run where nothing of them harms whoever gives points (`isolated.py`), or in a browser's tab,
+where student and judge are one (`in_process.py`). Arguments and results are what JSON has; what
+else comes is no answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Grading: a submission is judged in a process that may loop, run out of memory or be killed.
 
-It works in a room where a submission sees nothing but itself (`rooms.py`), and is ended with all
-that it started. Whatever it does, there is a grade: the checks it got through count, the one it
+It works in a room where a submission sees nothing but itself (`sandboxes.py`), and is ended with
+all that it started. Whatever it does, there is a grade: the checks it got through count, the one it
 ended in is said to be where, and those after it are not judged.
 """
 
@@ -19,12 +19,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from course import rooms
+from course import sandboxes
 from course.bounds import lines_of
 from course.check import Check
 from course.checks import checks_of
-from course.handed_in import files_in, packed
 from course.lesson import Lesson
+from course.submission import files_in, packed
 from course.verdict import NOT_JUDGED, TOO_MUCH_MEMORY, Grade, Judged, State, shown
 from lab.errors import LabError
 from lab.machine import tools
@@ -57,7 +57,7 @@ def grade(
         )
     tools.require_compiler()
     if not is_trusted:
-        rooms.require_walls()
+        sandboxes.require_walls()
     checks = checks_of(lesson.number)
     files = files_in(folder)
     with building("the run-time"):
@@ -68,12 +68,12 @@ def grade(
         given.write(packed(files))
         given.seek(0)
         process = subprocess.Popen(
-            rooms.judges_room(desk, words),
+            sandboxes.judges_room(desk, words),
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=said,
             start_new_session=True,
-            env=rooms.judges_surroundings(desk, is_trusted=is_trusted),
+            env=sandboxes.judges_surroundings(desk, is_trusted=is_trusted),
         )
         assert process.stdout is not None
         try:
@@ -93,7 +93,7 @@ def grade(
 @contextmanager
 def _desk() -> Iterator[Path]:
     """The one folder a judge writes to; in namespaces there is none of it outside."""
-    if "namespaces" in rooms.walls():
+    if "namespaces" in sandboxes.walls():
         yield Path("/tmp")  # noqa: S108 - its own
     else:
         with scratch() as folder:

@@ -1,9 +1,9 @@
 """The process that judges a submission: ``python -m course.inside LESSON SECONDS``.
 
-It is given the submission's files as a line of standard input (`handed_in.py`), and works in a room
-(`rooms.py`) where there is little else. It says on standard output how each check ended, a line of
-JSON each, so that what was found until then counts whatever becomes of it. The kernel bounds its
-memory and its processor time.
+It is given the submission's files as a line of standard input (`submission.py`), and works in a
+room (`sandboxes.py`) where there is little else. It says on standard output how each check ended, a
+line of JSON each, so that what was found until then counts whatever becomes of it. The kernel
+bounds its memory and its processor time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from course import judge
-from course.apart import Apart
 from course.bounds import bound
-from course.handed_in import Files, unpacked
+from course.isolated import Apart
 from course.lesson import Lesson, find
+from course.submission import Files, unpacked
 from course.verdict import Judged
 from lab.machine.threads import mind_threads
 

@@ -9,8 +9,8 @@ from course.bench import Bench
 from course.check import Check
 from course.checks import checks_of
 from course.functions import Hosts
-from course.handed_in import Files
 from course.lesson import Lesson
+from course.submission import Files
 from course.verdict import NOT_JUDGED, TOO_MUCH_MEMORY, AsAbove, Judged, State, Wrong
 
 

@@ -1,1 +1,1 @@
-"""The lab (private, as all but `closlab.py` is): scenarios, capsules, results, command line."""
+"""The lab (private, as all but `closlab.py` is): scenarios, sandboxes, results, command line."""

@@ -6,7 +6,7 @@
                                                     compare ──► Comparison
 
 A run in the simulator is made in this process, one on Mininet in a process of its own, because its
-capsule takes over whichever process makes it. Both are the command line's own, so what is kept of
+sandbox takes over whichever process makes it. Both are the command line's own, so what is kept of
 them is the same bytes. What a call began is over when it returns or raises.
 """
 

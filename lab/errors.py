@@ -2,7 +2,7 @@
 
 LabError                    anything a user can mend; the command line prints it and exits 1
 |-- ScenarioError           a scenario that does not exist or does not make sense
-|-- CapsuleError            this machine does not let us make private namespaces
+|-- SandboxError            this machine does not let us make private namespaces
 |-- MissingTool             a program the lab needs is not installed
 |-- RunError                a run that started and could not be finished
 `-- Cancelled               one that was told to end (`lab/api.py`)
@@ -73,7 +73,7 @@ class ScenarioError(LabError):
     """A scenario that does not exist or does not make sense."""
 
 
-class CapsuleError(LabError):
+class SandboxError(LabError):
     """This machine does not let us make private namespaces."""
 
 

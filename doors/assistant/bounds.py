@@ -22,7 +22,7 @@ _WATCHED = frozenset({"open", "os.listdir", "os.scandir", "os.chdir", "os.mkdir"
                       "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate"})  # fmt: skip
 _FORBIDDEN = frozenset({"os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.bind"})
 _SPAWNS = "subprocess.Popen"
-_ROOM = "room-"  # course/rooms.py
+_ROOM = "room-"  # course/sandboxes.py
 _MEASURES = str(ROOT / "lab" / "machine" / "speed.py")  # how slow the machine is
 _TOOLS = ("sh", "gcc", "cc", "clang", "c99", "zig")  # which the lab itself calls, and what of it
 

@@ -16,8 +16,8 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from compiler.diagnostics import Diagnostic
 from doors.editor.completion import line_now, line_then
-from doors.editor.desk import Desk, Open
 from doors.editor.program import Place, Program, Settings, lines_in, real
+from doors.editor.workspace import Desk, Open
 from files import FileError
 
 # After a change: until it is told what is wrong, then all the rest; until garbage is looked for.

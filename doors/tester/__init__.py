@@ -4,6 +4,6 @@
                                           └────► port ──lines──► a program on each port's host
                                                      traffic/tester, on the emulated fabric
 
-`said.py` knows what messages may say, `supported.py` what of it is there, `config.py` what they
-say together; `site.py` where ports are, `ground.py` is the process that has the fabric up.
+`models.py` knows what messages may say, `supported.py` what of it is there, `config.py` what they
+say together; `site.py` where ports are, `testbed.py` is the process that has the fabric up.
 """

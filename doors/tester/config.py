@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from snappi import otg_pb2 as otg
 
 from doors.tester.flows import MAX_FLOWS, Plan, planned
-from doors.tester.said import Refused, chosen, missing, value, word, wrong
+from doors.tester.models import Refused, chosen, missing, value, word, wrong
 from doors.tester.site import Place
 
 OBEYS_NONE = "obey -------- 0"

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from snappi import otg_pb2 as otg
 
 from doors.tester.headers import FCS, Packet, laid_out
-from doors.tester.said import chosen, value, word, wrong
+from doors.tester.models import chosen, value, word, wrong
 from doors.tester.site import Place
 
 MIN_BYTES = 64

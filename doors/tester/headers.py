@@ -14,7 +14,7 @@ from typing import Any
 
 from snappi import otg_pb2 as otg
 
-from doors.tester.said import MAC, chosen, missing, value, wrong
+from doors.tester.models import MAC, chosen, missing, value, wrong
 
 ROCE_PORT = 4791
 ICRC = 4  # bytes, behind the payload of RoCEv2

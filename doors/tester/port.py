@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from doors.tester.said import Refused
+from doors.tester.models import Refused
 from doors.tester.site import Place
 from lab.machine.native_host import tester_program
 

@@ -13,8 +13,8 @@ import grpc
 from snappi import otg_pb2 as otg
 from snappi import otg_pb2_grpc
 
-from doors.tester.desk import Desk
-from doors.tester.said import MAX_BYTES, Refused, missing
+from doors.tester.dispatcher import Desk
+from doors.tester.models import MAX_BYTES, Refused, missing
 from lab.errors import LabError
 
 _CODES = {

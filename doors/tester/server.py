@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import uvicorn
 
 from doors.tester import rpc
-from doors.tester.desk import Desk
-from doors.tester.ground import Ground
-from doors.tester.said import Refused
+from doors.tester.dispatcher import Desk
+from doors.tester.models import Refused
+from doors.tester.testbed import Ground
 from doors.tester.web import application
 from lab.errors import LabError, RunError
 from lab.machine.certificates import Certificates, made

@@ -22,8 +22,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from doors.tester.desk import Desk
-from doors.tester.said import MAX_BYTES, Refused, as_json, missing, read
+from doors.tester.dispatcher import Desk
+from doors.tester.models import MAX_BYTES, Refused, as_json, missing, read
 
 _Do = Callable[[Any], Message | bytes]
 _AT_ONCE = 16

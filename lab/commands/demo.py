@@ -16,7 +16,7 @@ from lab.api import compare, run
 from lab.commands.compare import show_table
 from lab.commands.execution import execute
 from lab.commands.options import Out, Seed, make_out
-from lab.errors import CapsuleError, LabError
+from lab.errors import LabError, SandboxError
 from lab.machine import tools
 from lab.machine.paths import writing_to
 from lab.progress import Stages
@@ -47,7 +47,7 @@ def command(out: Out = None, seed: Seed = None) -> None:
                 prompt=False,
                 leisure=_LEISURE,
             )
-    except CapsuleError as error:
+    except SandboxError as error:
         _tell_left_out([error], console)
     finally:
         console.print(f"The incast, side by side: {report}", highlight=False, soft_wrap=True)

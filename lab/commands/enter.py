@@ -15,7 +15,7 @@ HAS_WORDS_OF_OTHERS = True
 
 
 def command(
-    node: Annotated[str | None, typer.Argument(help="A host or switch; else the capsule.")] = None,
+    node: Annotated[str | None, typer.Argument(help="A host or switch; else the sandbox.")] = None,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="command", help="Instead of a shell.")
     ] = None,

@@ -226,13 +226,13 @@ def _run(
 
     def at_the_prompt(up: EmulatedFabric, experiment: Experiment, name: str) -> None:
         from lab.commands.prompt import prompt
-        from lab.machine.lookout import lookout
+        from lab.machine.supervisor import supervisor
 
         since_ns = time.monotonic_ns()
         had_traffic = prompt(
             up, stages.console, lambda outcome: concluded(experiment, outcome), name
         )
-        if not had_traffic and lookout.befallen is None:
+        if not had_traffic and supervisor.befallen is None:
             keep_by_hand(*up.by_hand(since_ns), options, stages)
 
     def before_eyes(experiment: Experiment) -> Show:

@@ -51,8 +51,8 @@ def command(
             "The launcher brings it (./closlab otg); in an environment of your own:  "
             "pip install 'closlab[otg]'",
         )
-    from doors.tester.ground import scenario_up, wire_up
     from doors.tester.server import Doors, serve
+    from doors.tester.testbed import scenario_up, wire_up
     from lab.machine import tools
     from lab.scenario import catalogue
 

@@ -27,7 +27,7 @@ def command(
 
 
 def shell_command(lab: RunningLab, switch: str, arguments: list[str]) -> list[str]:
-    """The command that opens the shell inside the lab's capsule."""
+    """The command that opens the shell inside the lab's sandbox."""
     if switch not in lab.switches:
         raise LabError(
             f"there is no switch '{switch}' in the running lab",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lab.engines.sim import native
-from lab.machine import program, same_place
+from lab.machine import fixed_addresses, program
 from switch import build
 from switch.dataplane import Program
 
@@ -20,7 +20,7 @@ def made() -> Iterator[Path]:
     yield build.runtime_library()
     yield native.built()
     if (aim := build.made_for()) is None or aim.name.endswith("-linux"):
-        yield same_place.built()
+        yield fixed_addresses.built()
     stock = [*program.parts_of_stock()]
     yield from stock
     yield Program.load(stock[0].read_bytes()).library

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lab.errors import LabError
-from lab.machine.standstill import telling_of_stopped
+from lab.machine.stopped import telling_of_stopped
 from switch.build import BuildError
 from switch.cache import Unbuildable
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import MissingTool, RunError
-from lab.machine.lookout import how_ended
 from lab.machine.scratch import scratch
+from lab.machine.supervisor import how_ended
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _DAYS = ("-days", "2")

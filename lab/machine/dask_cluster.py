@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lab.errors import MissingTool, RunError
 from lab.machine.parallel import own_semaphores, without_main
 from lab.machine.scratch import scratch
-from lab.machine.standstill import telling_of_stopped
+from lab.machine.stopped import telling_of_stopped
 from lab.progress import Stage, Stages
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from lab.errors import RunError
-from lab.machine.standstill import telling_of_stopped
+from lab.machine.stopped import telling_of_stopped
 from lab.progress import Stages
 
 J = TypeVar("J")

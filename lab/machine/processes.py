@@ -18,8 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from lab.machine.lookout import lookout
 from lab.machine.patience import Patience
+from lab.machine.supervisor import supervisor
 
 _STOP_S = 3.0
 _LOOK_S = 0.2
@@ -50,7 +50,7 @@ def say(process: subprocess.Popen[str], line: str) -> None:
 
 def stop(process: subprocess.Popen[Any]) -> None:
     """End a process, gently at first."""
-    lookout.spare(process.pid)
+    supervisor.spare(process.pid)
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:

@@ -12,7 +12,7 @@ have it or a limit is set. That comes and goes, and a run that was in fact distu
 itself; so only much of it counts.
 
 What others do for a moment can spoil either, above all another run, which comes first
-(`precedence.py`). So a machine that seems slow is measured again, a few times, by a process that is
+(`sched_priority.py`). So a machine that seems slow is measured again, a few times, by a process that is
 lent what a run's programs are; and is as slow as it was when it was quickest.
 """
 
@@ -87,7 +87,7 @@ def measured(first: Callable[[], Measure], again: Callable[[], Measure]) -> list
 def _measure_apart() -> Measure:
     """In a session of its own, which is lent precedence."""
     from lab.machine.sched_priority import lend_sched_priority
-    from lab.machine.standstill import telling_of_stopped  # this file is a program as well
+    from lab.machine.stopped import telling_of_stopped  # this file is a program as well
 
     words = [sys.executable, "-IS", __file__]
     pipe = subprocess.PIPE

@@ -36,7 +36,7 @@ from lab.machine.native_host import clock_library
 from lab.machine.paths import writing_to
 from lab.machine.scratch import scratch
 from lab.machine.speed import processor_slowness, slowness
-from lab.machine.standstill import telling_of_stopped
+from lab.machine.stopped import telling_of_stopped
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.outcome import HOST_DISCARDS, Outcome
@@ -542,7 +542,7 @@ def _disk(*, is_full: bool) -> Iterator[None]:
 
 
 def emulated(drawn: Drawn, faults: Faults | None = None) -> Ending:
-    """Run it on Mininet, in a process of its own, as a capsule wants it."""
+    """Run it on Mininet, in a process of its own, as a sandbox wants it."""
     return _apart(drawn, faults, "mininet")
 
 
@@ -668,7 +668,7 @@ def shortest(faults: Faults, fails: Callable[[Faults], bool]) -> Faults:
 
 @dataclass(frozen=True)
 class Belongings:
-    """What a process has that it should give back; with a capsule's first process go all others."""
+    """What a process has that it should give back; with a sandbox's first process go all others."""
 
     descriptors: int
     memory_bytes: int  # handed out by its allocator

@@ -1,12 +1,12 @@
 """An emulated run in a process of its own, for callers that want to stay what they are.
 
-    caller ──request──► python -m lab.runs.child ── fork ──► process 1 of a capsule
+    caller ──request──► python -m lab.runs.child ── fork ──► process 1 of a sandbox
            ◄─progress──────────────┴──────────────────────────────┘
            ──SIGINT──► to all of them, as a terminal does
 
-To make a capsule takes a process out of the machine's network and mounts for good, and an ordinary
+To make a sandbox takes a process out of the machine's network and mounts for good, and an ordinary
 user may not do it where there are threads: so not in a notebook's process. Request, progress and
-errors are lines of JSON. The child dies with the thread that waits for it, the capsule with the
+errors are lines of JSON. The child dies with the thread that waits for it, the sandbox with the
 child.
 """
 
@@ -31,7 +31,7 @@ from lab.engines import RunOptions
 from lab.errors import LabError, RunError
 from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
-from lab.machine.standstill import telling_of_stopped
+from lab.machine.stopped import telling_of_stopped
 from lab.progress import Hear, HeardStages, Progress
 from lab.runs.emulate import emulate
 from lab.runs.run import INTERRUPTED, KEPT, check, keeping
@@ -150,7 +150,7 @@ class _Events:
 
 
 def _signal(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Reach it and process 1 of its capsule, which are a process group."""
+    """Reach it and process 1 of its sandbox, which are a process group."""
     with suppress(ProcessLookupError):
         os.killpg(child.pid, number)
 

@@ -1,4 +1,4 @@
-"""A run on Mininet: in a capsule, whose first process does all of it."""
+"""A run on Mininet: in a sandbox, whose first process does all of it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lab.engines import RunOptions
-from lab.engines.mininet.capsule import name_addresses, run_in_capsule
 from lab.engines.mininet.running import Registration
+from lab.engines.mininet.sandbox import name_addresses, run_in_sandbox
 from lab.errors import LabError, RunError
 from lab.machine import tools
-from lab.machine.lookout import lookout
 from lab.machine.paths import writing_to
 from lab.machine.scratch import gone_at_our_end
+from lab.machine.supervisor import supervisor
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.runs.run import INTERRUPTED, Conclude, proved, with_messages
@@ -39,9 +39,9 @@ def emulate(
 ) -> int:
     """Run a scenario on Mininet, or let somebody attend to the fabric instead; the exit code.
 
-    All of it happens in another process, the first of a capsule, so what goes wrong there is told,
+    All of it happens in another process, the first of a sandbox, so what goes wrong there is told,
     not raised; to attend may end with a code of its own. The process that calls this stays without
-    the network and mounts it had. What is to happen ``beside`` it, outside of the capsule, is given
+    the network and mounts it had. What is to happen ``beside`` it, outside of the sandbox, is given
     the lab's name. A run that hurried and is not to be believed is done again.
     """
     if scenario.control.kind == "bgp":
@@ -56,7 +56,7 @@ def emulate(
     registration = Registration(scenario.name)
     try:
         with gone_at_our_end(registration.folder), beside(registration.name):
-            return run_in_capsule(
+            return run_in_sandbox(
                 lambda: _inside(scenario, options, stages, conclude, fail, attend, registration),
                 registration.announce,
             )
@@ -73,8 +73,8 @@ def _inside(
     attend: Callable[[EmulatedFabric, Experiment, str], int | None] | None,
     registration: Registration,
 ) -> int:
-    """What a capsule's first process does, where Mininet is known to be."""
-    # With the capsule goes who would tidy up in it: this folder is seen to from outside.
+    """What a sandbox's first process does, where Mininet is known to be."""
+    # With the sandbox goes who would tidy up in it: this folder is seen to from outside.
     tempfile.tempdir = str(registration.folder)
     try:
         with writing_to(options.out):
@@ -91,7 +91,7 @@ def _inside(
                     code = attend(up, experiment, registration.name) or 0
                     if control is not None:
                         control.check()
-                    if died := lookout.befallen:
+                    if died := supervisor.befallen:
                         raise RunError(died)
                     return code
             with fabric_up(experiment, options, stages, registration) as up:
@@ -135,7 +135,7 @@ def fabric_up(
     from lab.engines.mininet.engine import bring_up
     from lab.engines.mininet.hands import reachable
 
-    with lookout.watching(stages.warn), bring_up(experiment, options, stages) as up:
+    with supervisor.watching(stages.warn), bring_up(experiment, options, stages) as up:
         control = up.emulation.control
         registration.furnish(
             *up.emulation.whereabouts(),
@@ -148,7 +148,7 @@ def fabric_up(
             try:
                 yield up
             except RunError as error:
-                raise lookout.explained(error) or error from None
+                raise supervisor.explained(error) or error from None
 
 
 def _to_be_watched(up: EmulatedFabric, scenario: Scenario) -> dict[str, object]:

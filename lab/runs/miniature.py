@@ -5,7 +5,7 @@ one step in so many, all of them, so that they end one after the other as in the
 goes on beside the last of them has its share. What of a job never waits for the rest of it, as the
 rails of a model whose tensors are split inside nodes, is a *strand* that goes at a pace of its own.
 Between two moments at which one ends each strand that is left has a pace, and whether that is known
-is judged by its steps (`lab/runs/settled.py`). From paces follows when every step of the whole
+is judged by its steps (`lab/runs/steady_state.py`). From paces follows when every step of the whole
 begins: the first ones when they did, those after the first sixth at the pace of all that follow.
 
 Counts of packets, messages and bytes are those of the run, so many times; when things happen within
@@ -28,7 +28,7 @@ from lab.engines.sim import engine as sim
 from lab.engines.sim.skipping import grown
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Miniature, Outcome
-from lab.runs.settled import FEWEST, Steps, settled
+from lab.runs.steady_state import FEWEST, Steps, settled
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from traffic.collectives import Schedule, Timeline

@@ -42,9 +42,9 @@ _RECORD = "record"  # what adapters write down
 class Ground:
     """A fabric that programs can be started on."""
 
-    pids: Mapping[str, int]  # of hosts, as the capsule numbers processes
+    pids: Mapping[str, int]  # of hosts, as the sandbox numbers processes
     dilation: float
-    enter: Callable[[list[str]], list[str]]  # makes of a command in the capsule one from here
+    enter: Callable[[list[str]], list[str]]  # makes of a command in the sandbox one from here
     plug: Callable[[Sequence[str], int], str]  # gets hosts ready, to send in a class: their names
     tenants: Mapping[str, int] = field(default_factory=dict)  # of hosts with networks of their own
     scenario: Scenario | None = None
@@ -64,7 +64,7 @@ class Ground:
 
     @classmethod
     def inside(cls, up: EmulatedFabric) -> Ground:
-        """A fabric that is up, seen from within its capsule."""
+        """A fabric that is up, seen from within its sandbox."""
         emulation = up.emulation
         dilation = emulation.switches.setting.dilation
         scenario = up.experiment.scenario

@@ -19,10 +19,10 @@ from lab.machine.program import source_in
 from lab.progress import Stages
 from lab.results import conservation
 from lab.results.assembly import assemble
-from lab.results.keep import save
 from lab.results.outcome import INTERRUPTION, Outcome
 from lab.results.result import CAUSES, REPORT, RESULT, Result
-from lab.runs.price import cost
+from lab.results.run_folder import save
+from lab.runs.ablation import cost
 from lab.runs.provenance import ask_ahead, provenance
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings, Scenario
@@ -127,7 +127,7 @@ def clear(folder: Path) -> None:
 def outcome_of(
     experiment: Experiment, options: RunOptions, stages: Stages, audience: Audience | None = None
 ) -> Outcome:
-    """What happens when an experiment is run on its engine; Mininet's wants to be in a capsule.
+    """What happens when an experiment is run on its engine; Mininet's wants to be in a sandbox.
 
     Who watches an emulated run does so from outside of it.
     """

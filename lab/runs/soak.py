@@ -2,7 +2,7 @@
 
 Round after round its hosts do the same all-reduce; every fourth time nothing is done to it, the
 others have faults, all of which let go. The rounds without faults tell its throughput, at the start
-and at the end, and after each round it is counted what all processes in the capsule have: memory,
+and at the end, and after each round it is counted what all processes in the sandbox have: memory,
 descriptors, threads, and files.
 """
 
@@ -50,7 +50,7 @@ _FIRST_ROUNDS = 8  # until all that is kept has been used once
 
 @dataclass(frozen=True)
 class Held:
-    """What all processes of a capsule have together."""
+    """What all processes of a sandbox have together."""
 
     processes: int
     threads: int

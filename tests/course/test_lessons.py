@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from course.handed_in import files_in
 from course.inside import verdicts
 from course.lesson import Lesson, lessons
+from course.submission import files_in
 from course.verdict import Judged, State
 from tests.changes import change
 

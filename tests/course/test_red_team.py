@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from course import apart, rooms
+from course import isolated, sandboxes
 from course.checks import checks_of
 from course.grade import grade
-from course.handed_in import files_in
 from course.inside import verdicts
 from course.lesson import find
+from course.submission import files_in
 from course.verdict import Grade, Judged, State, shown
 from lab.machine.paths import ROOT
 from tests.course.attacks import FATAL, HELP, REFUSED
@@ -142,7 +142,7 @@ QUICK = ("forge/no-object", "output/a-terminal-is-steered", "die/later", "memory
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FATAL]
 )
 def test_what_harms_its_author(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_USUAL_S", 6)
+    monkeypatch.setattr(isolated, "_USUAL_S", 6)
     lines, points, expected = FATAL[name]
     found = judged("7", hostile(tmp_path, lines))
     assert found.score == points, said(found)
@@ -327,8 +327,8 @@ def test_nothing_beside_it_takes_the_judges_place(
     forged = b'["passed", "", "", 0.0]\\n' * len(checks_of(7))
     (folder / "json.py").write_text(f"import os; os.write(1, {forged!r}); os._exit(0)")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(rooms, "judges_room", lambda _desk, command: list(command))
-    monkeypatch.setattr(rooms, "walls", frozenset)
+    monkeypatch.setattr(sandboxes, "judges_room", lambda _desk, command: list(command))
+    monkeypatch.setattr(sandboxes, "walls", frozenset)
     found = grade(find("7"), Path(), is_trusted=True)
     assert found.score == FUNCTIONS, said(found)
 

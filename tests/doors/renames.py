@@ -31,10 +31,10 @@ from compiler.lexer import tokenize
 from compiler.parser import parse
 from compiler.preprocess import Preprocessor
 from compiler.source import Span
-from doors.editor.desk import Desk
 from doors.editor.program import Place, Program, Settings, is_ours, real
 from doors.editor.reading import read_program
 from doors.editor.renaming import RefusedError, edited, renamed, target
+from doors.editor.workspace import Desk
 from lab.machine.paths import ROOT
 
 _FOLDERS = ("p4src", "exercises", "tests/p4", "tests/switch", "tests/fabric", "tests/compiler")

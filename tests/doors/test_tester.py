@@ -341,7 +341,7 @@ def test_nothing_outlives_the_server(how: str) -> None:
         api.set_config(config)
         transmit(api, "start")
         family = _below(up.process.pid)
-        assert len(family) >= 4  # who holds the cable, its capsule, and two ports
+        assert len(family) >= 4  # who holds the cable, its sandbox, and two ports
         if how == "is killed":
             up.process.kill()
         else:

@@ -133,7 +133,7 @@ _TELLS = re.compile(
 # Without these no run is whole. Of others it may be: who waits for its owner's end, FRR's daemon
 # that is started again, what is asked about the machine and may stay unknown.
 _NEEDED = (
-    "capsule's first",
+    "sandbox's first",
     "child",
     "endpoint",
     "Mininet's shell",
@@ -528,7 +528,7 @@ def whom(pid: int, first: int, beside: list[int]) -> str:
         return "beside"
     numbers = _numbers(pid)
     if len(numbers) > 1 and numbers[-1] == "1":
-        return "capsule's first"
+        return "sandbox's first"
     words = command(pid, 1000)
     if words and words == command(_parent(pid), 1000):
         return "one that begins"  # it is to be another program

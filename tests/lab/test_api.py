@@ -336,7 +336,7 @@ from lab.machine.paths import running_labs
 
 def hear(now):
     if now.stage == "Starting switches":
-        for path in running_labs().glob("*/capsule.json"):
+        for path in running_labs().glob("*/sandbox.json"):
             print(json.loads(path.read_text())["pid"], flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -346,7 +346,7 @@ closlab.run("incast", engine="mininet", progress=hear)
 
 def labs(own_cache: Path) -> list[int]:
     """The processes at the head of labs that left word of themselves."""
-    return [json.loads(path.read_text())["pid"] for path in own_cache.glob("*/capsule.json")]
+    return [json.loads(path.read_text())["pid"] for path in own_cache.glob("*/sandbox.json")]
 
 
 @pytest.mark.slow
@@ -399,7 +399,7 @@ def test_a_lab_dies_with_the_script_that_wants_it(own_cache: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.mininet
-def test_what_goes_wrong_in_the_capsule_is_said(own_cache: Path, tmp_path: Path) -> None:
+def test_what_goes_wrong_in_the_sandbox_is_said(own_cache: Path, tmp_path: Path) -> None:
     (tmp_path / "fabric.p4").write_text("control")
     with pytest.raises(closlab.LabError, match=r"fabric.p4 does not compile"):
         closlab.run("hello", engine="mininet", p4=tmp_path)

@@ -204,12 +204,12 @@ def processes(pids: set[int], *names: str) -> dict[int, str]:
 
 
 @pytest.mark.mininet
-def test_every_daemon_is_in_the_capsule(lab: Prompt) -> None:
-    """With which it dies, however that ends (test_capsule.py)."""
+def test_every_daemon_is_in_the_sandbox(lab: Prompt) -> None:
+    """With which it dies, however that ends (test_sandbox.py)."""
     daemons = processes(descendants(lab.process.pid), *DAEMONS)
     assert Counter(daemons.values()) == dict.fromkeys(DAEMONS, len(FABRIC.switches))
-    (capsule,) = {Path(f"/proc/{pid}/ns/pid").readlink() for pid in daemons}
-    assert capsule != Path("/proc/self/ns/pid").readlink()
+    (sandbox,) = {Path(f"/proc/{pid}/ns/pid").readlink() for pid in daemons}
+    assert sandbox != Path("/proc/self/ns/pid").readlink()
 
 
 @pytest.mark.slow

@@ -170,11 +170,11 @@ def test_what_cannot_have_any_says_so(left: Path) -> None:
 # Blocks by lot, each full of its number, beside a table of them.
 _BLOCKS = """
 import ctypes, random, sys
-from lab.machine import same_place
+from lab.machine import fixed_addresses
 from switch.native import runtime
 
 rt, lot, blocks = runtime(), random.Random(int(sys.argv[1])), {}
-assert rt.arena_open(same_place.memory_at()) and not rt.arena_open(same_place.memory_at())
+assert rt.arena_open(fixed_addresses.memory_at()) and not rt.arena_open(fixed_addresses.memory_at())
 
 def fill(at, size, number):
     ctypes.memset(at, number % 251 + 1, size)

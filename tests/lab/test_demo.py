@@ -16,7 +16,7 @@ import pytest
 from lab.machine.paths import ROOT
 from lab.runs.run import UNBELIEVED
 from tests.lab.conftest import CLOSLAB, closlab
-from tests.lab.test_capsule import in_namespace
+from tests.lab.test_sandbox import in_namespace
 from tests.stand_ins import stand_in
 from tests.waiting import LONG_S
 from traffic.frames import icrc

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from lab.engines import ENGINES, RunOptions
-from lab.engines.mininet.capsule import run_in_capsule
+from lab.engines.mininet.sandbox import run_in_sandbox
 from lab.machine.paths import ROOT
 from lab.machine.tools import require_emulation
 from lab.progress import Stages
@@ -29,7 +29,7 @@ CHANGES = (
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What each engine's outcome says, asked in a process of its own, which enters a capsule."""
+    """What each engine's outcome says, asked in a process of its own, which enters a sandbox."""
     found = {}
     for engine in ENGINES:
         out = tmp_path_factory.mktemp(engine)
@@ -68,4 +68,4 @@ def test_both_say_the_same_of_what_no_clock_decides(outcomes: dict[str, dict[str
 
 if __name__ == "__main__":
     require_emulation()
-    sys.exit(run_in_capsule(lambda: _tell(sys.argv[1], Path(sys.argv[2])), lambda _: None))
+    sys.exit(run_in_sandbox(lambda: _tell(sys.argv[1], Path(sys.argv[2])), lambda _: None))

@@ -22,8 +22,8 @@ from lab.scenario.experiment import Experiment
 from params.quantity import duration
 from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of
 from tests.lab.simulated import simulate
-from tests.lab.test_capsule import in_namespace
 from tests.lab.test_prompt import Prompt
+from tests.lab.test_sandbox import in_namespace
 from tests.waiting import LONG_S
 from views.report import read_run
 
@@ -33,8 +33,8 @@ _LONG = (  # a minute, unless it is ended
 )
 
 
-def _capsule(run: subprocess.Popen[Any]) -> int:
-    """The first process of a run's capsule."""
+def _sandbox(run: subprocess.Popen[Any]) -> int:
+    """The first process of a run's sandbox."""
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
     ours = Path("/proc/self/ns/pid").readlink()
     (first,) = (each for each in children if Path(f"/proc/{each}/ns/pid").readlink() != ours)
@@ -42,7 +42,7 @@ def _capsule(run: subprocess.Popen[Any]) -> int:
 
 
 def _inside(first: int, word: str) -> list[int]:
-    """Processes of a capsule whose command has a word in it."""
+    """Processes of a sandbox whose command has a word in it."""
     space = (Path("/proc") / str(first) / "ns" / "pid").readlink()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -66,7 +66,7 @@ def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     while time.monotonic() < deadline and not has_traffic(record):
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.05)
-    network = (Path("/proc") / str(_capsule(run)) / "ns" / "net").readlink()
+    network = (Path("/proc") / str(_sandbox(run)) / "ns" / "net").readlink()
     yield run
     deadline = time.monotonic() + LONG_S
     while in_namespace(network) and time.monotonic() < deadline:
@@ -92,14 +92,14 @@ def _kept(out: Path, run: subprocess.Popen[str], code: int, *expected: str) -> N
 def _end(kind: str) -> Callable[[subprocess.Popen[str]], None]:
     def end(run: subprocess.Popen[str]) -> None:
         if kind == "interrupt":  # the terminal tells all of the foreground
-            os.kill(_capsule(run), signal.SIGINT)
+            os.kill(_sandbox(run), signal.SIGINT)
             run.send_signal(signal.SIGINT)
             return
         if kind == "alone":
             run.send_signal(signal.SIGINT)
             return
         word = {"endpoint": "/host-", "switches": "switch.host"}[kind]
-        os.kill(_inside(_capsule(run), word)[0], signal.SIGKILL)
+        os.kill(_inside(_sandbox(run), word)[0], signal.SIGKILL)
 
     return end
 
@@ -303,7 +303,7 @@ def test_a_program_whose_fabric_died_under_it_did_not_go_well(
     while not (tmp_path / "goes").exists():
         assert program.poll() is None
         time.sleep(0.05)
-    switches = os.pidfd_open(_inside(_capsule(lab.process), "switch.host")[0])
+    switches = os.pidfd_open(_inside(_sandbox(lab.process), "switch.host")[0])
     signal.pidfd_send_signal(switches, signal.SIGKILL)
     assert select.select([switches], [], [], LONG_S)[0]
     os.close(switches)

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from lab.engines import RunOptions
+from lab.runs.ablation import priced
 from lab.runs.lots import drawn
-from lab.runs.price import priced
 from lab.runs.run import run_quietly
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment

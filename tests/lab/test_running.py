@@ -61,7 +61,7 @@ def test_looking_never_disturbs_a_lab_that_starts(folder: Path, labs: int) -> No
 def test_what_a_dead_lab_left_is_swept_away(folder: Path) -> None:
     registration = Registration("gone")
     registration.announce(os.getpid())
-    written = next(folder.glob("*/capsule.json"))
+    written = next(folder.glob("*/sandbox.json"))
     written.write_text(json.dumps(json.loads(written.read_text()) | {"started": "1"}))
     with pytest.raises(LabError, match="no lab is running"):
         find()
@@ -73,7 +73,7 @@ def test_from_another_process_namespace_nothing_is_judged(folder: Path) -> None:
     registration = Registration("elsewhere")
     registration.announce(os.getpid())
     registration.furnish(HOSTS, SWITCHES, LINKS, {})
-    written = next(folder.glob("*/capsule.json"))
+    written = next(folder.glob("*/sandbox.json"))
     content = json.loads(written.read_text())
     written.write_text(json.dumps(content | {"seen_from": "pid:[1]", "pid": 2**22 + 1}))
     assert running() == []

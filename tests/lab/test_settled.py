@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from lab.runs.settled import Steps, settled
+from lab.runs.steady_state import Steps, settled
 
 
 def steps(lengths: list[int], late: list[int] | None = None) -> Steps:

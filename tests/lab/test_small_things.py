@@ -37,7 +37,7 @@ def test_a_lab_that_begins_sweeps_away_what_killed_ones_left(own_cache: Path) ->
     dead, begins = own_cache / "hello-1", own_cache / "hello-2"
     for folder in (dead, begins):
         folder.mkdir(parents=True)
-    (dead / "capsule.json").write_text('{"pid": 4194305, "started": "1"}')  # no PID is so large
+    (dead / "sandbox.json").write_text('{"pid": 4194305, "started": "1"}')  # no PID is so large
     mine = Registration("hello")
     mine.announce(os.getpid())
     assert sorted(own_cache.iterdir()) == sorted([begins, own_cache / mine.name])

@@ -1,4 +1,4 @@
-"""A process that serves the page of a lab on Mininet, outside of the lab's capsule.
+"""A process that serves the page of a lab on Mininet, outside of the lab's sandbox.
 
 `closlab run --live` starts it beside a run, which it waits for; it dies with who started it.
 """

@@ -1,6 +1,6 @@
 """A lab that runs on Mininet, as snapshots: from what its switches write down, read from outside.
 
-Nothing of it happens in the capsule: a run is the same whoever watches. Times are the fabric's,
+Nothing of it happens in the sandbox: a run is the same whoever watches. Times are the fabric's,
 from when the lab was up.
 """
 

@@ -24,7 +24,7 @@ from lab.errors import LabError
 from lab.progress import Hear, HeardStages, Progress, until
 from lab.results.cautions import cautions
 from lab.results.outcome import INTERRUPTION, Outcome
-from lab.runs.price import ASKED, cost
+from lab.runs.ablation import ASKED, cost
 from lab.runs.run import assembled, check, code_of, simulate
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment

@@ -16,9 +16,9 @@ from markdown_it import MarkdownIt
 
 from course import judge
 from course.formats import as_json
-from course.handed_in import Files
-from course.here import Here
+from course.in_process import Here
 from course.lesson import README, Lesson, find, lessons
+from course.submission import Files
 from course.verdict import Grade, Judged
 from lab.scenario import shipped
 

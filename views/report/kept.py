@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from files import FileError, NoFileError, is_folder, parse_plain_json, read_text, shown
 from lab.errors import LabError
 from lab.results.energy import weighed
-from lab.results.keep import flow_rows, work_rows
 from lab.results.outcome import Note, Outcome, PauseNote, Stock
 from lab.results.result import RESULT, SCHEMA, Result
+from lab.results.run_folder import flow_rows, work_rows
 from lab.scenario.experiment import Experiment
 from topologies import Fabric, TopologyError
 from traffic.collectives import TrafficError, complaint

@@ -1,8 +1,8 @@
 """Machines that share in a run, as one of them sees it: what is here, and the cables that leave.
 
 Each machine emulates its part of the fabric as if that were all of it. A cable to another machine's
-part ends here in a VXLAN interface, which bears the port's name and belongs to the capsule, while
-what it wraps goes by the network of the machine outside. So it goes with the capsule, whatever ends
+part ends here in a VXLAN interface, which bears the port's name and belongs to the sandbox, while
+what it wraps goes by the network of the machine outside. So it goes with the sandbox, whatever ends
 that, and a name server, a bridge or a table of addresses is not needed: each cable has a number of
 its own, and one other end.
 

@@ -347,7 +347,7 @@ class ControlPlane:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process that holds each switch's room, as seen inside the capsule."""
+        """The process that holds each switch's room, as seen inside the sandbox."""
         return {switch.name: room.pid for switch, room in self._rooms.items()}
 
     def restart(self, switch: Node, daemon: str) -> None:

@@ -1,6 +1,6 @@
 """The Mininet engine: a fabric of namespaces, veths and switches, up for as long as it is needed.
 
-Everything here runs inside a capsule (see capsule.py), so nothing has to be undone on failure;
+Everything here runs inside a sandbox (see sandbox.py), so nothing has to be undone on failure;
 an orderly stop is still made, because a user may be watching.
 """
 
@@ -21,8 +21,8 @@ from lab.engines.mininet.control import MIN_MTU, ControlPlane
 from lab.engines.mininet.journal import Journal
 from lab.engines.mininet.switches import Switches
 from lab.errors import RunError
-from lab.machine.lookout import lookout
 from lab.machine.speed import slowness
+from lab.machine.supervisor import supervisor
 from lab.scenario.faults import Event
 from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network, remove_network
@@ -67,12 +67,12 @@ class Emulation:
 
     def lay_cables(self) -> None:
         """Make the hosts' namespaces and all links."""
-        setLogLevel("critical")  # Mininet complains about limits no capsule may set; errors raise
+        setLogLevel("critical")  # Mininet complains about limits no sandbox may set; errors raise
         mtu = self._settings.max_frame
         self._network = build_network(
             self.here,
             max(mtu, MIN_MTU) if self.control else mtu,
-            lambda pid, name: lookout.rely(pid, f"Mininet's shell of {name}"),
+            lambda pid, name: supervisor.rely(pid, f"Mininet's shell of {name}"),
         )
         if self.control is not None:
             self.control.lay_cables(self.host_pids())
@@ -134,7 +134,7 @@ class Emulation:
                 self.control.install(self._settings, tell)
         except ControllerError as error:
             refused = RunError(str(error), self.switches.where_they_speak())
-            raise lookout.explained(refused) or refused from None
+            raise supervisor.explained(refused) or refused from None
         self.switches.furnish()
         return min(moments.values(), default=None)
 
@@ -200,7 +200,7 @@ class Emulation:
         )
 
     def host_pids(self) -> dict[str, int]:
-        """The process that holds each host's namespace, as seen inside the capsule."""
+        """The process that holds each host's namespace, as seen inside the sandbox."""
         return {host.name: self.network.get(host.name).pid for host in self.here.hosts}
 
     def _peers(self, host: Node) -> Iterator[Node]:
@@ -239,4 +239,4 @@ class Emulation:
             self.control.stop()
         self.switches.stop()
         if self._network is not None:
-            remove_network(self.here, self._network, lookout.spare)
+            remove_network(self.here, self._network, supervisor.spare)

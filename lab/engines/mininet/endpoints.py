@@ -17,10 +17,10 @@ from lab.engines.mininet.company import Company
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
-from lab.machine.lookout import how_ended, lookout
 from lab.machine.patience import Patience
 from lab.machine.sched_priority import lend_sched_priority
 from lab.machine.speed import slowness
+from lab.machine.supervisor import how_ended, supervisor
 from lab.progress import Stage, Stages
 from lab.results.losses import lost_frames, overrun
 from lab.results.outcome import (
@@ -163,7 +163,7 @@ def run(
             but_for(_SELDOM, emulation.switches.late(course.epoch_ns)),
             course.lost,
             behind_ns=course.behind_ns if course.behind_ns > _BEHIND * end_ns else 0,
-            because=_befallen(course.died, lookout.stood),
+            because=_befallen(course.died, supervisor.stood),
         ),
     )
 
@@ -257,7 +257,7 @@ def _start(
             )
         for host, process in hosts.items():
             lend_sched_priority(process.pid)
-            lookout.know(process.pid, f"the endpoint of {host}")
+            supervisor.know(process.pid, f"the endpoint of {host}")
             process.wait_ready()
             for port, rate_bps in experiment.port_rates(host).items():
                 process.set_link(rate_bps, port)
@@ -411,7 +411,7 @@ class _Course:
         control = self._emulation.control
         return (
             self._emulation.switches.failure
-            or lookout.failure
+            or supervisor.failure
             or (control.failure if control else None)
         )
 
@@ -531,7 +531,7 @@ def let_happen(
             if collector is not None:
                 collector.halt(is_halted=is_halted)
         case Halt(host=Node() as host, is_halted=is_halted, for_good=for_good):
-            lookout.halt(hosts[host].pid, is_halted=is_halted)
+            supervisor.halt(hosts[host].pid, is_halted=is_halted)
             hosts[host].halt(is_halted=is_halted, for_good=for_good)
         case Deny() | Rekey() as word:
             _tell(word, experiment, hosts)

@@ -1,7 +1,7 @@
 """Mininet as an engine: namespaces, veths, switches and hosts under the real clock.
 
 This module pulls in Mininet: it is imported only once that is known to be there, and runs inside a
-capsule.
+sandbox.
 """
 
 from __future__ import annotations

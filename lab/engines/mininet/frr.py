@@ -3,7 +3,7 @@
 A room is a network and a mount namespace. In it lie /etc/frr and /run/frr of this switch alone, so
 FRR's own programs find each other where they always do, `vtysh` among them; what they note in
 /var/tmp for after a crash goes with the room. FRR wants users and
-groups of its own; in a room all of them are who the capsule's root is, which may be anybody.
+groups of its own; in a room all of them are who the sandbox's root is, which may be anybody.
 
     unshare ── sh          holds the room, and carries out what is said to it
     zebra ── bgpd, bfdd    in it, each a process of ours: who dies is started again
@@ -32,10 +32,10 @@ from controller.routing import STALE_S
 from controller.tenants import ROUTED_VNI, tenants_at
 from lab.engines.mininet.outside import Neighbour, maps
 from lab.errors import RunError
-from lab.machine.lookout import lookout
 from lab.machine.patience import Patience
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.speed import slowness
+from lab.machine.supervisor import supervisor
 from lab.machine.tools import FRR, FRR_PROGRAMS
 from topologies import Fabric, Network, Node, NodeKind
 
@@ -270,7 +270,7 @@ class Room:
                 text=True,
                 start_new_session=True,  # Ctrl-C at the prompt is not meant for daemons
             )
-        lookout.rely(self._shell.pid, f"the shell of {switch}'s room for FRR")
+        supervisor.rely(self._shell.pid, f"the shell of {switch}'s room for FRR")
         self._again: Mapping[str, str] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ends: dict[str, deque[float]] = {}
@@ -307,7 +307,7 @@ class Room:
             say(self._shell, line)
 
     def inside(self, words: Sequence[str]) -> list[str]:
-        """A command, to be run in it from elsewhere in the capsule."""
+        """A command, to be run in it from elsewhere in the sandbox."""
         return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--", *words]
 
     # --- daemons ----------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ class Room:
                 env=os.environ | _THRIFT,
                 start_new_session=True,
             )
-        lookout.know(self._running[daemon].pid, f"FRR's {daemon} of {self.switch}")
+        supervisor.know(self._running[daemon].pid, f"FRR's {daemon} of {self.switch}")
 
     def kill(self, daemon: str) -> None:
         """Let a daemon die as a defect of its own would have it."""

@@ -1,6 +1,6 @@
 """What may be done to a fabric that is up, by whom: the prompt, and who watches from outside.
 
-A capsule's network is its own, but not its files: who watches speaks through a socket in the lab's
+A sandbox's network is its own, but not its files: who watches speaks through a socket in the lab's
 folder among the running ones, a line there and a line of JSON back. The folder is its user's.
 """
 
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from controller import ControllerError, still_taken
 from lab.engines.mininet.running import running
 from lab.errors import LabError
-from lab.machine.lookout import lookout
+from lab.machine.supervisor import supervisor
 from lab.scenario.live_actions import LiveAction, cables
 from params.load_balancing import Policy
 from topologies import Link
 
 if TYPE_CHECKING:
-    from lab.engines.mininet.emulation import Emulation  # Mininet is in the capsule only
+    from lab.engines.mininet.emulation import Emulation  # Mininet is in the sandbox only
     from lab.engines.mininet.nics import Nics
 
 SOCKET = "hands"
@@ -141,7 +141,7 @@ class Hands:
         if words == "traffic":
             return self.send()
         if words == _BEFALLEN:
-            return lookout.befallen or ""
+            return supervisor.befallen or ""
         if words == SESSIONS:
             return json.dumps(self._sessions())
         word, _, what = words.partition(" ")
@@ -263,7 +263,7 @@ def _serve(hands: Hands, listener: socket.socket) -> None:
             try:
                 answer: dict[str, str | None] = {"said": hands.do(words)}
             except LabError as error:
-                said = lookout.explained(error) or error
+                said = supervisor.explained(error) or error
                 answer = {"error": said.message, "cure": said.cure}
             except OSError as error:
                 answer = {"error": str(error), "cure": None}

@@ -1,4 +1,4 @@
-"""What was done to a fabric that is up, for those who watch from outside of its capsule.
+"""What was done to a fabric that is up, for those who watch from outside of its sandbox.
 
 It stands in a file of the lab's folder among the running ones, written anew at each change: what is
 cut, the load balancer, and the last events by the machine's monotonic clock, which all processes

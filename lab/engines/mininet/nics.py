@@ -24,15 +24,15 @@ import networkx as nx
 from controller import LinkSpec
 from controller.routes import living_switches
 from controller.settings import SettingsError
-from lab.engines.mininet.capsule import hosts_file
 from lab.engines.mininet.emulation import Emulation
 from lab.engines.mininet.programs import INTERFACE
+from lab.engines.mininet.sandbox import hosts_file
 from lab.errors import LabError, RunError
-from lab.machine.lookout import how_ended, lookout
 from lab.machine.native_host import nic_program
 from lab.machine.patience import Patience
 from lab.machine.processes import line_of, say, stop
 from lab.machine.sched_priority import lend_sched_priority
+from lab.machine.supervisor import how_ended, supervisor
 from lab.scenario.experiment import Experiment
 from lab.scenario.keys import nearest
 from topologies import Fabric, Node
@@ -224,7 +224,7 @@ class Nics:
         if line_of(process.stdout, Patience([process.pid])) != "ready":
             stop(process)
             raise RunError(f"the adapter of {host} did not start")
-        lookout.rely(process.pid, f"the adapter of {host}")
+        supervisor.rely(process.pid, f"the adapter of {host}")
         return process
 
     def _hold_back(self, here: Sequence[str], cable: LinkSpec) -> None:

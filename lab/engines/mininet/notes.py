@@ -1,4 +1,4 @@
-"""What hosts' programs write down while they send, read from outside of their capsule.
+"""What hosts' programs write down while they send, read from outside of their sandbox.
 
 Each has a file of its own, which a program that starts makes anew; `traffic/core/host_main.c` lists
 the words. Of several runs, one after the other, the last is told of.

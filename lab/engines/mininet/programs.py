@@ -25,7 +25,7 @@ from lab.errors import LabError
 from lab.machine.native_host import stretch_library
 from lab.machine.processes import as_shells_tell
 from lab.machine.scratch import at_our_end
-from lab.machine.standstill import telling_of_stopped
+from lab.machine.stopped import telling_of_stopped
 
 INTERFACE = "eth0"  # by which they send, on every host
 _GRACE_S = 3.0  # that programs have to end when they are told to
@@ -55,7 +55,7 @@ class Ended:
 
 
 def on_host(pid: int, host: str, names: Path, words: Sequence[str]) -> list[str]:
-    """A command on a host, from inside the capsule, with a file for its /etc/hosts."""
+    """A command on a host, from inside the sandbox, with a file for its /etc/hosts."""
     apart = ("unshare", "--uts", "--mount")
     return ["mnexec", "-a", str(pid), *apart, *_NAMED, str(names), host, *words]
 

@@ -17,8 +17,8 @@ from typing import IO, ClassVar
 
 from lab.engines.mininet.frr import as_number
 from lab.engines.mininet.outside import ALIVE_S, HOLD_S, HOPS, Neighbour
-from lab.machine.lookout import lookout
 from lab.machine.processes import stop
+from lab.machine.supervisor import supervisor
 from lab.scenario.topology import Speaks
 
 GRACEFUL_SHUTDOWN = 65535, 0  # RFC 8326
@@ -53,7 +53,7 @@ class Router:
         with (self.folder / "said").open("ab") as said:
             self._process = self._begin(self.words(is_first=is_first), said)
         (self.folder / "pid").write_text(f"{self._process.pid}\n")
-        lookout.know(self._process.pid, self.name)
+        supervisor.know(self._process.pid, self.name)
         self._to_say, self._began = [*self.said_first()], time.monotonic()
 
     def tend(self) -> bool:

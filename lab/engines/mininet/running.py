@@ -1,9 +1,9 @@
 """Word of running labs, so that a second terminal can find them.
 
-Each running lab has a folder named after it. ``capsule.json`` is written from outside (the PID by
-which the capsule can be entered), ``lab.json`` from inside (nodes and switches). A folder whose
+Each running lab has a folder named after it. ``sandbox.json`` is written from outside (the PID by
+which the sandbox can be entered), ``lab.json`` from inside (nodes and switches). A folder whose
 process is gone is swept away by whoever looks next; who cannot see that process because he is in a
-capsule himself sweeps nothing.
+sandbox himself sweeps nothing.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class RunningLab:
 
     name: str
     pid: int
-    hosts: dict[str, int]  # PIDs inside the capsule
+    hosts: dict[str, int]  # PIDs inside the sandbox
     switches: dict[str, tuple[str, int]]  # P4Runtime address and device id
     links: dict[str, str]  # the interface at a switch's end
     watch: dict[str, Any]  # what who watches needs: scenario, record, dilation, since_ns
-    certificates: Certificates | None = None  # inside the capsule; None: all is in the clear
-    # PIDs inside the capsule that hold switches' control planes.
+    certificates: Certificates | None = None  # inside the sandbox; None: all is in the clear
+    # PIDs inside the sandbox that hold switches' control planes.
     rooms: dict[str, int] | None = None
 
     @property
@@ -58,7 +58,7 @@ class RunningLab:
         return self.folder / "adapters"
 
     def enter_command(self, command: list[str]) -> list[str]:
-        """A command, to be run inside the capsule."""
+        """A command, to be run inside the sandbox."""
         user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
         return [
             *("nsenter", f"--target={self.pid}", *user, "--net", "--mount", "--pid"),
@@ -108,15 +108,15 @@ class Registration:
         self.folder = running_labs() / self.name
 
     def announce(self, pid: int) -> None:
-        """From outside: the capsule exists."""
+        """From outside: the sandbox exists."""
         running()  # which sweeps away what others left that were killed
         try:
             started = _start_time(pid)
         except OSError:
             return  # it has ended by now
         self.folder.mkdir(parents=True, exist_ok=True)
-        capsule = {"pid": pid, "started": started, "seen_from": _process_namespace()}
-        _write(self.folder / "capsule.json", capsule)
+        sandbox = {"pid": pid, "started": started, "seen_from": _process_namespace()}
+        _write(self.folder / "sandbox.json", sandbox)
 
     def furnish(
         self,
@@ -144,7 +144,7 @@ class Registration:
         return self.folder / "hosts"
 
     def withdraw(self) -> None:
-        """From outside: the capsule is gone."""
+        """From outside: the sandbox is gone."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -201,9 +201,9 @@ def running() -> list[RunningLab]:
     labs = []
     for folder in sorted(filter(_is_a_labs, running_labs().glob("*"))):
         try:
-            capsule = json.loads((folder / "capsule.json").read_text())
-            is_judged_here = capsule["seen_from"] == _process_namespace()
-            if is_judged_here and _start_time(capsule["pid"]) != capsule["started"]:
+            sandbox = json.loads((folder / "sandbox.json").read_text())
+            is_judged_here = sandbox["seen_from"] == _process_namespace()
+            if is_judged_here and _start_time(sandbox["pid"]) != sandbox["started"]:
                 raise ProcessLookupError
         except (OSError, ValueError, KeyError) as error:
             if not (isinstance(error, FileNotFoundError) and _is_being_made(folder, error)):
@@ -218,7 +218,7 @@ def running() -> list[RunningLab]:
             shown = content.get("certificates")
             certificates = Certificates(Path(shown)) if shown else None
             rooms = content.get("rooms", {})  # which earlier versions did not have
-            pid = capsule["pid"]
+            pid = sandbox["pid"]
             labs.append(
                 RunningLab(folder.name, pid, hosts, switches, links, watch, certificates, rooms)
             )
@@ -235,8 +235,8 @@ def _is_a_labs(folder: Path) -> bool:
 
 
 def _is_being_made(folder: Path, missing: FileNotFoundError) -> bool:
-    """Whether it is the word of the capsule that was missing, and may come yet."""
-    if missing.filename != str(folder / "capsule.json"):
+    """Whether it is the word of the sandbox that was missing, and may come yet."""
+    if missing.filename != str(folder / "sandbox.json"):
         return False  # it is the process
     try:
         return time.time() - folder.stat().st_mtime < _ANNOUNCED_IN_S

@@ -1,6 +1,6 @@
 """``closlab pcap``: what crosses a link, both ways, into a capture file with nanoseconds.
 
-Run inside the capsule as ``python -m lab.engines.mininet.tap INTERFACE FILE PACKETS``; FILE may be
+Run inside the sandbox as ``python -m lab.engines.mininet.tap INTERFACE FILE PACKETS``; FILE may be
 ``-``, PACKETS 0 for all until Ctrl-C.
 """
 

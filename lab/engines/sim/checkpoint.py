@@ -2,10 +2,10 @@
 
 All that switches, hosts and the net between them consist of lies in one arena
 (`switch/rt/arena.h`), and it and the code that it points to are at the same addresses in every
-process (`lab/machine/same_place.py`). So a checkpoint is the arena's bytes, and the little that
-Python alone knows of what happened. Who goes on from one builds the fabric as ever, lets happen
-what has by then, so that Python knows what switches were told, sees that all blocks of memory are
-where they were, and puts the bytes in their place.
+process (`lab/machine/fixed_addresses.py`). So a checkpoint is the arena's bytes, and the little
+that Python alone knows of what happened. Who goes on from one builds the fabric as ever, lets
+happen what has by then, so that Python knows what switches were told, sees that all blocks of
+memory are where they were, and puts the bytes in their place.
 
 The file is written beside the one before it, and takes its name when it is whole on the disk. It
 holds addresses of code, so it is taken from nobody but who has this user's key; what is damaged
@@ -35,7 +35,7 @@ from files import FileError, opened, read_bytes
 from lab.engines import RunOptions
 from lab.engines.sim import native
 from lab.errors import RunError
-from lab.machine import same_place
+from lab.machine import fixed_addresses
 from lab.machine.paths import ROOT
 from lab.progress import Stages
 from lab.results.outcome import Look, SwitchCounts
@@ -118,9 +118,9 @@ class Checkpoints:
         self._origin = _Origin(_of_scenario(experiment), options.threads, options.reports, _code())
         self._found = _Found.at(self._path) if self._path.exists() else None
         self._compare("scenario", "threads", "reports", "code")
-        self._at = same_place.memory_at()
+        self._at = fixed_addresses.memory_at()
         places = [
-            same_place.load(library, number)
+            fixed_addresses.load(library, number)
             for number, library in enumerate((runtime_library(), native.built()))
         ]
         self._origin = replace(self._origin, places=tuple(places))
@@ -145,7 +145,7 @@ class Checkpoints:
 
     def place(self, program: Path) -> None:
         """Load the fabric program where it is to be."""
-        places = *self._origin.places, same_place.load(program, len(self._origin.places))
+        places = *self._origin.places, fixed_addresses.load(program, len(self._origin.places))
         self._origin = replace(self._origin, program=program.name, places=places)
         self._compare("program", "places")
 

@@ -530,7 +530,7 @@ def _outcome(
         ended=ended,
     )
     if ranks is not None:
-        from lab.engines.sim.gathering import gathered  # which few runs need
+        from lab.engines.sim.gather import gathered  # which few runs need
 
         outcome = gathered(outcome, fabric, ranks)
     lost = overrun(experiment, outcome.switches, outcome.endpoints)

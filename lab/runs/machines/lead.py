@@ -28,10 +28,10 @@ from lab.engines.mininet.engine import fitting_dilation
 from lab.engines.mininet.switches import KINDS
 from lab.engines.sim.partition import by_rank, partition
 from lab.errors import RunError
-from lab.machine.lookout import how_ended
 from lab.machine.paths import writing_to
 from lab.machine.program import source_in
 from lab.machine.speed import slowness
+from lab.machine.supervisor import how_ended
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, MachinesNote, Outcome
 from lab.runs.machines.file import Machine

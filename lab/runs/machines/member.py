@@ -1,7 +1,7 @@
 """A machine's part of a run: started by who leads it, told what to do line by line.
 
 It begins in the machine's own network, where it opens what it measures ways by, and goes on as the
-first process of a capsule. When nobody leads it any more it ends, and the capsule with it.
+first process of a sandbox. When nobody leads it any more it ends, and the sandbox with it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from lab.engines import RunOptions
-from lab.engines.mininet.capsule import run_in_capsule
 from lab.engines.mininet.company import Company, Crossing
 from lab.engines.mininet.running import Registration
+from lab.engines.mininet.sandbox import run_in_sandbox
 from lab.errors import LabError, RunError
 from lab.machine.scratch import gone_at_our_end
 from lab.machine.speed import slowness
@@ -82,7 +82,7 @@ def _join(leader: _Leader, asked: dict[str, Any]) -> int:
     leader.say("joined", {"address": address, "port": ways.getsockname()[1]})
     with gone_at_our_end(registration.folder):
         try:
-            return run_in_capsule(
+            return run_in_sandbox(
                 lambda: _inside(
                     leader, scenario, options, _Outside(ways, probe, outside), registration
                 ),
@@ -236,7 +236,7 @@ class _Leader:
                 self.say("pong", [content, time.monotonic_ns()])
             else:
                 self._said.put((kind, content))
-        os._exit(1)  # with all that is in the capsule
+        os._exit(1)  # with all that is in the sandbox
 
     def say(self, kind: str, content: object = None) -> None:
         """Tell it something."""

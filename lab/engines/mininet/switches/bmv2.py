@@ -36,11 +36,11 @@ from lab.engines.mininet.switches.base import Setting, Switches
 from lab.engines.mininet.switches.hosted import Hosted, link_of
 from lab.errors import RunError
 from lab.machine import program
-from lab.machine.lookout import lookout
 from lab.machine.patience import Patience, Still
 from lab.machine.processes import last_line, stop
 from lab.machine.program import BuiltProgram
 from lab.machine.speed import slowness
+from lab.machine.supervisor import supervisor
 from lab.machine.tools import BMV2, BMV2_CLI, bmv2_cli, notifications_at
 from lab.results.counts import PAUSE_TOTAL, read_counts
 from lab.results.outcome import SwitchCounts
@@ -112,7 +112,7 @@ class Bmv2Switches(Switches):
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # Ctrl-C at the prompt is not meant for the switches
                 )
-            lookout.rely(self._processes[switch.name].pid, f"BMv2 as {switch.name}")
+            supervisor.rely(self._processes[switch.name].pid, f"BMv2 as {switch.name}")
         for target in self.targets:
             patience = Patience(
                 [self._processes[target.name].pid],

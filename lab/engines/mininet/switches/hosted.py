@@ -13,11 +13,11 @@ from typing import Any
 
 from controller import LinkSpec
 from lab.errors import RunError
-from lab.machine.lookout import lookout
 from lab.machine.memory import FREE_AT_ONCE
 from lab.machine.patience import Patience, Still
 from lab.machine.processes import last_line, line_of, say, stop
 from lab.machine.sched_priority import lend_sched_priority
+from lab.machine.supervisor import supervisor
 from lab.scenario.faults import Spoil
 
 _UNLIMITED_PACKETS, _UNLIMITED_BYTES = 1 << 20, 1 << 30  # the program's own limits are the limits
@@ -57,7 +57,7 @@ class Hosted:
                 pass_fds=files,
             )
         lend_sched_priority(self._process.pid)
-        lookout.know(self._process.pid, f"the process of the {self._what}")
+        supervisor.know(self._process.pid, f"the process of the {self._what}")
         assert self._process.stdout is not None
         if (
             line_of(self._process.stdout, Patience([self._process.pid], tell=self._still))
@@ -66,7 +66,7 @@ class Hosted:
             raise RunError(
                 f"the {self._what} did not start: {last_line(self._log)}", self.where_it_speaks()
             )
-        lookout.rely(self._process.pid, f"the process of the {self._what}")
+        supervisor.rely(self._process.pid, f"the process of the {self._what}")
 
     def set_link(self, switch: str, port: int, cable: LinkSpec) -> None:
         """Give a port of one of them another link."""

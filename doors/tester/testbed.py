@@ -1,6 +1,6 @@
 """What a tester's ports are on: a scenario's fabric, or a single cable, up while somebody wants it.
 
-To make a capsule takes a process out of the machine's network for good, so it is made by one of its
+To make a sandbox takes a process out of the machine's network for good, so it is made by one of its
 own: it is told what to bring up in a line of JSON, says "up" and where when that is done, and takes
 everything down when its input ends, which it does whenever who asked is gone.
 """
@@ -22,12 +22,12 @@ from rich.console import Console
 
 from doors.tester.site import WIRE, Place, of_lab, of_wire
 from lab.engines import RunOptions
-from lab.engines.mininet.capsule import run_in_capsule
 from lab.engines.mininet.running import running
+from lab.engines.mininet.sandbox import run_in_sandbox
 from lab.errors import LabError, RunError
-from lab.machine.lookout import lookout
 from lab.machine.paths import ROOT
 from lab.machine.processes import die_with_parent
+from lab.machine.supervisor import supervisor
 from lab.progress import Stages
 from lab.runs.emulate import emulate
 from lab.runs.run import INTERRUPTED, check
@@ -76,7 +76,7 @@ def wire_up(names: tuple[str, str], bps: int) -> Iterator[Ground]:
 def _up(asked: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
-        [sys.executable, "-m", "doors.tester.ground"],
+        [sys.executable, "-m", "doors.tester.testbed"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is the server's
@@ -160,14 +160,14 @@ def _wire(said: int) -> int:
     def announce(pid: int) -> None:
         os.write(its, str(pid).encode())
 
-    return run_in_capsule(lay, announce)
+    return run_in_sandbox(lay, announce)
 
 
 def _hold(said: int, name: str) -> int:
     """Until nobody wants it any more, or something it relies on has died."""
     os.write(said, f"up {name}\n".encode())
     while not select.select([0], [], [], _LOOK_S)[0]:
-        if lookout.befallen:
+        if supervisor.befallen:
             return 1
     return 0
 

@@ -25,9 +25,9 @@ from doors.tester.config import (
     too_busy,
 )
 from doors.tester.flows import MAX_FLOWS, Plan, repaced
+from doors.tester.models import Refused, check, chosen, value, word, words, wrong
 from doors.tester.pcapng import pcapng
 from doors.tester.port import Port
-from doors.tester.said import Refused, check, chosen, value, word, words, wrong
 from doors.tester.site import Place
 
 _HEAD_START_NS = 20_000_000  # until all ports have read when to begin

@@ -18,14 +18,14 @@ import pytest
 
 from lab.engines.mininet import hands, running
 from lab.errors import LabError, RunError
-from lab.machine import lookout as module
 from lab.machine import speed
+from lab.machine import supervisor as module
 from lab.machine.building import building
 from lab.machine.certificates import made
-from lab.machine.lookout import Lookout
 from lab.machine.paths import ROOT
 from lab.machine.processes import stop
-from lab.machine.standstill import Standstill
+from lab.machine.stopped import Standstill
+from lab.machine.supervisor import Supervisor
 from switch import build
 from topologies import TopologyError
 from topologies.ip import run_ip
@@ -48,7 +48,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_waits_for_the_dead_is_woken(sleeper: subprocess.Popen[bytes]) -> None:
-    watch = Lookout()
+    watch = Supervisor()
     with pytest.raises(RunError, match=r"^the one died \(SIGKILL\)$"), watch.watching(print):
         watch.rely(sleeper.pid, "the one")
         sleeper.kill()
@@ -56,7 +56,7 @@ def test_who_waits_for_the_dead_is_woken(sleeper: subprocess.Popen[bytes]) -> No
 
 
 def test_who_asks_is_told_and_goes_on(sleeper: subprocess.Popen[bytes]) -> None:
-    watch = Lookout()
+    watch = Supervisor()
     with watch.watching(print):
         watch.rely(sleeper.pid, "the one")
         assert watch.failure is None
@@ -68,7 +68,7 @@ def test_who_asks_is_told_and_goes_on(sleeper: subprocess.Popen[bytes]) -> None:
 
 
 def test_what_comes_of_a_death_is_told_as_that(sleeper: subprocess.Popen[bytes]) -> None:
-    watch = Lookout()
+    watch = Supervisor()
     with pytest.raises(RunError) as caught, watch.watching(print):
         watch.rely(sleeper.pid, "the one")
         sleeper.kill()
@@ -79,7 +79,7 @@ def test_what_comes_of_a_death_is_told_as_that(sleeper: subprocess.Popen[bytes])
 
 def test_who_died_before_it_was_let_go_is_told_of(sleeper: subprocess.Popen[bytes]) -> None:
     """Even if nobody has looked yet: what it was for is taken down as that fails."""
-    watch = Lookout()
+    watch = Supervisor()
     watch.rely(sleeper.pid, "the one")
     sleeper.kill()
     os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
@@ -92,7 +92,7 @@ def test_who_is_let_go_may_end(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_KNOWN_WITHIN_S", 0.01)
-    watch = Lookout()
+    watch = Supervisor()
     watch.rely(sleeper.pid, "the one")
     watch.spare(sleeper.pid)
     sleeper.kill()
@@ -104,18 +104,18 @@ def test_what_fails_while_all_live_is_told_as_it_is(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_KNOWN_WITHIN_S", 0.01)
-    watch = Lookout()
+    watch = Supervisor()
     with pytest.raises(KeyError), watch.watching(print):
         watch.rely(sleeper.pid, "the one")
         raise KeyError
 
 
 def test_an_end_that_is_meant_is_nobodys_business(sleeper: subprocess.Popen[bytes]) -> None:
-    with module.lookout.watching(print):
-        module.lookout.rely(sleeper.pid, "the one")
+    with module.supervisor.watching(print):
+        module.supervisor.rely(sleeper.pid, "the one")
         stop(sleeper)
         time.sleep(0.2)
-        assert module.lookout.failure is None
+        assert module.supervisor.failure is None
 
 
 def test_who_is_stopped_is_waited_for_by_name(sleeper: subprocess.Popen[bytes]) -> None:

@@ -1,8 +1,8 @@
 """A student's functions in a process and a room of their own.
 
 So what they print, raise or end is theirs alone: a judge hears of it, and nothing of them is in the
-process that gives points, nor has that one a name where they are (`rooms.py`). They can compute and
-answer, with Python's own library.
+process that gives points, nor has that one a name where they are (`sandboxes.py`). They can compute
+and answer, with Python's own library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from course import answering
 from course.bounds import lines_of
 from course.functions import ended
-from course.rooms import students_room
+from course.sandboxes import students_room
 from course.verdict import MEMORY_BYTES, Wrong
 from lab.machine.processes import say
 

@@ -117,14 +117,14 @@ def telling_of_stopped(only: Collection[int] | None = None) -> Iterator[None]:
         while not over.wait(LOOK_S):
             still.look()
 
-    lookout = threading.Thread(target=look, name="lookout", daemon=True)
-    lookout.start()
+    supervisor = threading.Thread(target=look, name="supervisor", daemon=True)
+    supervisor.start()
     try:
         yield
     finally:
         telling.remove(over)
         over.set()
-        lookout.join(LOOK_S)
+        supervisor.join(LOOK_S)
 
 
 telling: list[threading.Event] = []  # who tells of processes that were stopped, until when

@@ -1,12 +1,12 @@
-"""One lookout over the processes that a run relies on: which of them died, and which stand still.
+"""The supervisor of the processes that a run relies on: which died, and which stand still.
 
 Whoever waits for another process has a way of his own to do so, and some never see an end: Mininet
 reads from a shell, an idle prompt from the user. So a thread looks out for all of them.
 
 A death is told to who asks (`failure`), as a run that measures does: it keeps what it saw. Who does
 not ask within a moment is waiting, and is woken by an error that names the dead. If even that does
-not end the process within reason, the lookout does: it is the first of a capsule, and all else goes
-with it.
+not end the process within reason, the supervisor does: it is the first of a sandbox, and all else
+goes with it.
 
 A process that was stopped (SIGSTOP) may go on at any time, or never: it is told for whom all wait.
 """
@@ -26,7 +26,7 @@ from types import FrameType
 
 from lab.errors import RunError
 from lab.machine.speed import slowness
-from lab.machine.standstill import LOOK_S, Standstill, Tell, telling
+from lab.machine.stopped import LOOK_S, Standstill, Tell, telling
 
 _ASKED_WITHIN_S = 2.0
 _KNOWN_WITHIN_S = 1.0  # a death, after what came of it: others want the processor too
@@ -35,7 +35,7 @@ _WAKE = signal.SIGUSR2
 _DIED = "died"
 
 
-class Lookout:
+class Supervisor:
     """What is known of the processes that a run relies on."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Lookout:
         self.stood = {}
         before = signal.signal(_WAKE, self._wake)
         args = (tell, over, slowness())
-        threading.Thread(target=self._watch, args=args, name="lookout", daemon=True).start()
+        threading.Thread(target=self._watch, args=args, name="supervisor", daemon=True).start()
         telling.append(over)
         try:
             yield
@@ -198,5 +198,5 @@ def how_ended(code: int | None) -> str:
         return f" (signal {-code})"
 
 
-lookout = Lookout()
+supervisor = Supervisor()
 """Over this process's run: there is one at a time."""

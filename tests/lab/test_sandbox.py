@@ -1,4 +1,4 @@
-"""Capsules leave nothing behind, however they end, and do not see one another."""
+"""Sandboxes leave nothing behind, however they end, and do not see one another."""
 
 import os
 import signal
@@ -15,18 +15,18 @@ pytestmark = [pytest.mark.mininet, pytest.mark.ordinary]  # a user namespace bes
 
 _RUN = """
 import sys
-from lab.engines.mininet.capsule import run_in_capsule
+from lab.engines.mininet.sandbox import run_in_sandbox
 def inside():
     {body}
     return 0
-sys.exit(run_in_capsule(inside, lambda pid: print("capsule", pid, flush=True)))
+sys.exit(run_in_sandbox(inside, lambda pid: print("sandbox", pid, flush=True)))
 """
 
 _SLOWLY_READY = """
 import sys, time
-from lab.engines.mininet import capsule
-capsule._mind_threads = lambda: time.sleep(1) or []  # it is not ready yet
-sys.exit(capsule.run_in_capsule(lambda: 5, lambda pid: None))
+from lab.engines.mininet import sandbox
+sandbox._mind_threads = lambda: time.sleep(1) or []  # it is not ready yet
+sys.exit(sandbox.run_in_sandbox(lambda: 5, lambda pid: None))
 """
 
 
@@ -39,11 +39,11 @@ def start(body: str) -> subprocess.Popen[str]:
     )
 
 
-def first_of(capsule: "subprocess.Popen[str]") -> int:
+def first_of(sandbox: "subprocess.Popen[str]") -> int:
     """The first process of one that says that it is up."""
-    assert capsule.stdout is not None
-    first = int(capsule.stdout.readline().split()[1])
-    assert capsule.stdout.readline() == "up\n"
+    assert sandbox.stdout is not None
+    first = int(sandbox.stdout.readline().split()[1])
+    assert sandbox.stdout.readline() == "up\n"
     return first
 
 
@@ -99,72 +99,72 @@ def test_a_thread_that_dies_takes_the_run_with_it(body: str) -> None:
 
 @pytest.mark.parametrize("victim", ["outside", "inside"])
 def test_a_kill_of_either_end_ends_everything_in_it(victim: str) -> None:
-    capsule = start(
+    sandbox = start(
         "import subprocess, time; subprocess.Popen(['setsid', 'sleep', '600']); "
         "subprocess.run(['mount', '-t', 'tmpfs', 'none', '/mnt']); "
         "subprocess.run(['ip', 'link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1']); "
         "print('up', flush=True); time.sleep(600)"
     )
-    first = first_of(capsule)
+    first = first_of(sandbox)
     namespace = (Path("/proc") / str(first) / "ns" / "net").readlink()
     mounts = Path("/proc/self/mounts").read_text()
 
-    os.kill(capsule.pid if victim == "outside" else first, signal.SIGKILL)
-    capsule.wait(LONG_S)
+    os.kill(sandbox.pid if victim == "outside" else first, signal.SIGKILL)
+    sandbox.wait(LONG_S)
 
     deadline = time.monotonic() + LONG_S
     while in_namespace(namespace) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert in_namespace(namespace) == []
     assert Path("/proc/self/mounts").read_text() == mounts
-    assert capsule.returncode == (-9 if victim == "outside" else 1)
+    assert sandbox.returncode == (-9 if victim == "outside" else 1)
     if victim == "inside":  # a program of the run may end with any code, and was not killed then
-        assert "the run was killed (SIGKILL); nothing of it is left" in capsule.communicate()[1]
+        assert "the run was killed (SIGKILL); nothing of it is left" in sandbox.communicate()[1]
 
 
 def test_a_first_process_that_is_stopped_is_waited_for_by_name() -> None:
-    """By whom it waits, who sees no /proc but the capsule's."""
-    capsule = start("import time; print('up', flush=True); time.sleep(600)")
-    assert capsule.stderr is not None
-    first = first_of(capsule)
+    """By whom it waits, who sees no /proc but the sandbox's."""
+    sandbox = start("import time; print('up', flush=True); time.sleep(600)")
+    assert sandbox.stderr is not None
+    first = first_of(sandbox)
     os.kill(first, signal.SIGSTOP)
     name = "the first process of the run"
     where = f"process {first} was stopped, and SIGCONT lets it go on"
-    assert capsule.stderr.readline() == f"closlab: waiting for {name}: {where}\n"
+    assert sandbox.stderr.readline() == f"closlab: waiting for {name}: {where}\n"
     os.kill(first, signal.SIGCONT)
-    assert capsule.stderr.readline() == f"closlab: {name} goes on\n"
+    assert sandbox.stderr.readline() == f"closlab: {name} goes on\n"
     os.kill(first, signal.SIGKILL)
-    capsule.communicate(timeout=LONG_S)
+    sandbox.communicate(timeout=LONG_S)
 
 
 def test_one_that_is_stopped_before_it_is_known_is_waited_for_too() -> None:
     """Its parent asks it to be ready, and hears nothing."""
-    capsule = subprocess.Popen(
+    sandbox = subprocess.Popen(
         [sys.executable, "-c", _SLOWLY_READY], stderr=subprocess.PIPE, text=True
     )
-    assert capsule.stderr is not None
-    children = Path(f"/proc/{capsule.pid}/task/{capsule.pid}/children")
+    assert sandbox.stderr is not None
+    children = Path(f"/proc/{sandbox.pid}/task/{sandbox.pid}/children")
     while not (found := children.read_text().split()):
         time.sleep(0.001)
     os.kill(int(found[0]), signal.SIGSTOP)
-    line = capsule.stderr.readline()
+    line = sandbox.stderr.readline()
     assert line.startswith(f"closlab: waiting for the first process of the run: process {found[0]}")
     os.kill(int(found[0]), signal.SIGCONT)
-    assert capsule.wait(LONG_S) == 5
+    assert sandbox.wait(LONG_S) == 5
 
 
 @pytest.mark.slow
 def test_one_that_was_told_to_end_and_does_not_is_ended_and_says_where_it_was() -> None:
-    capsule = start(
-        "from lab.engines.mininet import capsule; capsule._ENDS_WITHIN_S = 0.2\n"
+    sandbox = start(
+        "from lab.engines.mininet import sandbox; sandbox._ENDS_WITHIN_S = 0.2\n"
         "    import time\n"
         "    try: print('up', flush=True); time.sleep(600)\n"
         "    except KeyboardInterrupt: time.sleep(600)"
     )
-    first = first_of(capsule)
+    first = first_of(sandbox)
     os.kill(first, signal.SIGTERM)
-    _, err = capsule.communicate(timeout=LONG_S)
-    assert capsule.returncode == 70
+    _, err = sandbox.communicate(timeout=LONG_S)
+    assert sandbox.returncode == 70
     assert "closlab: the run was told to end, and did not: it is ended as it stands, at" in err
     assert "Current thread" in err
 
@@ -184,10 +184,10 @@ def in_namespace(namespace: Path) -> list[str]:
 def test_where_namespaces_are_forbidden_it_says_what_to_do() -> None:
     """Inside a user namespace in which an ordinary user may make no other."""
     program = (
-        "from lab.engines.mininet.capsule import run_in_capsule\n"
-        "from lab.errors import CapsuleError\n"
-        "try: run_in_capsule(lambda: 0, print)\n"
-        "except CapsuleError as error: error.show()"
+        "from lab.engines.mininet.sandbox import run_in_sandbox\n"
+        "from lab.errors import SandboxError\n"
+        "try: run_in_sandbox(lambda: 0, print)\n"
+        "except SandboxError as error: error.show()"
     )
     done = subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""The capsule: a private network, mount and PID namespace that a run lives and dies in.
+"""The sandbox: a private network, mount and PID namespace that a run lives and dies in.
 
     closlab ── unshare ── fork ──► the run, as process 1 of its own PID namespace
        │                              ├─ switches
@@ -34,11 +34,11 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from lab.errors import CapsuleError, RunError
-from lab.machine.lookout import how_ended
+from lab.errors import RunError, SandboxError
 from lab.machine.processes import die_with_parent
 from lab.machine.speed import slowness
-from lab.machine.standstill import LOOK_S, waiting_for
+from lab.machine.stopped import LOOK_S, waiting_for
+from lab.machine.supervisor import how_ended
 from topologies.ip import turn
 
 _CLONE_NEWNS = 0x00020000
@@ -65,10 +65,10 @@ Any one of these will do:
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run_in_capsule(run: Callable[[], int], announce: Callable[[int], None]) -> int:
-    """Run a function in a capsule of its own and return its exit code.
+def run_in_sandbox(run: Callable[[], int], announce: Callable[[int], None]) -> int:
+    """Run a function in a sandbox of its own and return its exit code.
 
-    ``announce`` is called outside, with the PID of the capsule's first process, before the run.
+    ``announce`` is called outside, with the PID of the sandbox's first process, before the run.
     """
     _unshare()
     sys.stdout.flush()
@@ -108,8 +108,8 @@ def _unshare() -> None:
             raise _refusal(error.errno or errno.EPERM) from None
 
 
-def _refusal(number: int) -> CapsuleError:
-    return CapsuleError(
+def _refusal(number: int) -> SandboxError:
+    return SandboxError(
         "this machine does not let you make the private namespaces a run lives in "
         f"({os.strerror(number)})",
         _CURE,
@@ -133,7 +133,7 @@ def _first_process(run: Callable[[], int], gate: socket.socket, mask: Collection
         _furnish()
         code = run()
         return _DEFECT if died else code
-    except CapsuleError as error:
+    except SandboxError as error:
         error.show()
         return 1
     except KeyboardInterrupt:  # before the run takes it for its own, or after
@@ -177,7 +177,7 @@ def _mind_threads() -> list[str]:
 
 def _for_good(number: int, frame: FrameType | None) -> None:
     """It is to end: what was measured is kept, and all is taken down, if that does not take for
-    ever. All that is in a capsule goes with its first process anyway."""
+    ever. All that is in a sandbox goes with its first process anyway."""
     threading.Thread(target=_give_up, name="end", daemon=True).start()
     signal.default_int_handler(number, frame)
 
@@ -218,7 +218,7 @@ def _furnish() -> None:
 def name_addresses(addresses: Mapping[str, str], file: Path) -> None:
     """From inside: let programs find hosts by their names (``enter h1 ping h8``).
 
-    The file takes the place of /etc/hosts, which has none of our names, in this capsule only. No
+    The file takes the place of /etc/hosts, which has none of our names, in this sandbox only. No
     name server is asked: there is none, and what asks for it would be a packet in the fabric.
     """
     file.write_text(hosts_file(addresses))
@@ -247,7 +247,7 @@ def _pass_on(child: int, number: int) -> None:
 
 
 def _is_ready(child: int, gate: socket.socket) -> bool:
-    """Wait for the capsule's first process to say so; it does not if it ends before."""
+    """Wait for the sandbox's first process to say so; it does not if it ends before."""
     stopped = _Stopped(child)
     while not select.select([gate], [], [], LOOK_S)[0]:
         # Its end is not taken here.
@@ -258,11 +258,11 @@ def _is_ready(child: int, gate: socket.socket) -> bool:
 
 
 def _wait(child: int) -> int:
-    """Wait for the capsule's first process, and pass interrupts on to it."""
+    """Wait for the sandbox's first process, and pass interrupts on to it."""
     stopped = _Stopped(child)
     while True:
         try:
-            # It is asked by this way alone: what lies in /proc here is the capsule's.
+            # It is asked by this way alone: what lies in /proc here is the sandbox's.
             done, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             if not done:
                 stopped.look()
