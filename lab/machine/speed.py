@@ -12,8 +12,8 @@ have it or a limit is set. That comes and goes, and a run that was in fact distu
 itself; so only much of it counts.
 
 What others do for a moment can spoil either, above all another run, which comes first
-(`sched_priority.py`). So a machine that seems slow is measured again, a few times, by a process that is
-lent what a run's programs are; and is as slow as it was when it was quickest.
+(`sched_priority.py`). So a machine that seems slow is measured again, a few times, by a process
+that is lent what a run's programs are; and is as slow as it was when it was quickest.
 """
 
 from __future__ import annotations
