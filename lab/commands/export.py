@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
 from lab.commands.options import Changes
 from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import cannot_write
 from lab.results import columns
+from lab.runs.machines.containers import MAKERS
+from lab.runs.machines.lead import shares
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
@@ -30,34 +34,52 @@ _KINDS = {
     "ns3": "a run's flows and fabric as flow.txt and topology.txt of ns-3 (HPCC, ConWeave)",
     "perfetto": "a run's messages, work, pauses and queues as a trace for Perfetto's UI",
     "nccl-tests": "runs of a collective as nccl-tests prints them, in text or JSON",
+    "containerlab": "containers of containerlab to emulate a scenario on (run --machines)",
+    "kubernetes": "pods of Kubernetes to emulate a scenario on (run --machines)",
 }
+_OF_SCENARIOS = ("chakra", "containerlab", "kubernetes")
 
 
 def command(
     names: Annotated[
-        list[str], typer.Argument(help="A scenario (chakra), or folders of runs (the others).")
+        list[str],
+        typer.Argument(
+            help="A scenario (chakra, containerlab, kubernetes), or folders of runs (the others)."
+        ),
     ],
     kind: Annotated[
         str,
-        typer.Option("--as", metavar="KIND", help="chakra, flows, ns3, perfetto, or nccl-tests."),
+        typer.Option(
+            "--as",
+            metavar="KIND",
+            help="chakra, flows, ns3, perfetto, nccl-tests, containerlab, or kubernetes.",
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", help="NAME of NAME.0.et; .csv, .parquet, .json or .txt."),
     ] = None,
     changes: Changes = None,
+    machines: Annotated[
+        int | None,
+        typer.Option(min=2, help="How many containers or pods: 2, unless told."),
+    ] = None,
 ) -> None:
-    """Write traffic or results in a format that others read."""
+    """Write traffic, results or machines in a format that others read."""
     if kind not in _KINDS:
         kinds = "; ".join(f"{name}: {what}" for name, what in _KINDS.items())
         raise LabError(f"--as: there is no kind '{kind}'", kinds)
-    if changes and kind != "chakra":
+    if machines is not None and kind not in MAKERS:
+        raise LabError(f"--machines: nothing is started for {kind}", "Leave it out.")
+    if changes and kind not in _OF_SCENARIOS:
         raise LabError("--set changes a scenario, and a run is over", "Leave it out.")
     if kind != "nccl-tests" and len(names) > 1:
         raise LabError(f"--as {kind} takes one name", "Give one after the other.")
     try:
         if kind == "chakra":
             _chakra(names[0], tuple(changes or ()), out)
+        elif kind in MAKERS:
+            _containers(kind, names[0], tuple(changes or ()), machines or 2, out)
         elif kind == "flows":
             _flows(names[0], out)
         elif kind == "ns3":
@@ -68,6 +90,23 @@ def command(
             _nccl(names, out)
     except OSError as error:
         raise cannot_write(str(out or "."), error) from None
+
+
+def _containers(
+    kind: str, name: str, changes: tuple[str, ...], count: int, out: Path | None
+) -> None:
+    """A folder with an orchestrator's file, and that of the machines which it starts."""
+    scenario = catalogue.load(name, changes)
+    made = MAKERS[kind](scenario.name, count)
+    # Now, not when they are up: whether they can share in it.
+    shares(scenario.fabric(), [machine["name"] for machine in made.machines["machines"]])
+    folder = out or Path(f"{scenario.name}-machines")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, content in ((made.name, made.content), ("machines.yaml", made.machines)):
+        (folder / file).write_text(yaml.safe_dump(content, sort_keys=False))
+    words = "".join(f" --set {shlex.quote(change)}" for change in changes)
+    print(f"cd {folder} && {made.up}")
+    print(f"closlab run {name}{words} --machines {folder}/machines.yaml")
 
 
 def _workload(scenario: Scenario) -> Workload:

@@ -11,18 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lab.engines import RunOptions
 from lab.engines.mininet.endpoints import Doubts, Measured
 from lab.errors import LabError, RunError
 from lab.results.outcome import MachinesNote, Outcome
+from lab.runs.machines.containers import MAKERS
 from lab.runs.machines.file import read
 from lab.runs.machines.lead import check_shareable, shares
 from lab.runs.machines.line import packed, unpacked
 from lab.runs.machines.merging import merged
 from lab.scenario.catalogue import load
 from lab.scenario.experiment import Experiment
-from tests.lab.conftest import CLOSLAB
+from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.machines_here import on_machines
 from tests.lab.simulated import simulate
 from topologies import fat_tree, leaf_spine
@@ -285,3 +287,35 @@ def test_a_part_that_nobody_leads_says_so() -> None:
     done = subprocess.run([*CLOSLAB, "part"], input="", capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "is started by closlab run --machines FILE" in done.stderr
+
+
+# --- machines that an orchestrator starts ---------------------------------------------------------
+
+
+def containers(kind: str, folder: Path) -> list[str]:
+    """What the orchestrator will call those of its file."""
+    (file,) = set(folder.iterdir()) - {folder / "machines.yaml"}
+    content = yaml.safe_load(file.read_text())
+    if kind == "containerlab":
+        return [f"clab-{content['name']}-{node}" for node in content["topology"]["nodes"]]
+    spec = content["spec"]
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+    return [f"{content['metadata']['name']}-{at}" for at in range(spec["replicas"])]
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_an_orchestrators_containers_are_the_machines_of_a_run(kind: str, tmp_path: Path) -> None:
+    done = closlab("export", "incast", "--as", kind, "--machines", "3", "-o", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    machines = read(tmp_path / "machines.yaml")
+    assert [
+        next(w for w in each.start if w in containers(kind, tmp_path)) for each in machines
+    ] == (containers(kind, tmp_path))
+    assert len(shares(load("incast").fabric(), [each.name for each in machines])) == 3
+    assert f"closlab run incast --machines {tmp_path}/machines.yaml" in done.stdout
+
+
+def test_more_machines_than_there_are_switches_are_refused_before_any_is_started() -> None:
+    done = closlab("export", "incast", "--as", "kubernetes", "--machines", "40")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "6 switches are not enough for 40 machines" in done.stderr
