@@ -64,11 +64,12 @@ def test_who_was_killed_over_the_first_call_is_named(tmp_path: Path) -> None:
 def test_a_launcher_that_is_killed_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     launcher = started(tmp_path, "echo $$ >pid; exec sleep 600")
     until = time.monotonic() + LONG_S
-    while not (tmp_path / "pid").exists() and time.monotonic() < until:
+    told = tmp_path / "pid"
+    while not (told.exists() and told.read_text()) and time.monotonic() < until:
         time.sleep(0.02)
     launcher.send_signal(number)
     launcher.communicate(timeout=LONG_S)
-    maker = Path("/proc", (tmp_path / "pid").read_text().strip())
+    maker = Path("/proc", told.read_text().strip())
     while maker.exists() and time.monotonic() < until:
         time.sleep(0.02)
     assert not maker.exists()

@@ -48,13 +48,13 @@ def built() -> Path:
     """What loads them, built if need be, by whom the run-time was."""
     with building(_SOURCE.name):
         made_like = build.runtime_library().name
-        name = f"same-place-{build.digest(made_like, _SOURCE.read_bytes())}.so"
+        name = f"fixed-addresses-{build.digest(made_like, _SOURCE.read_bytes())}.so"
         return build.compiled(name, [_SOURCE], ["-ldl"])
 
 
 @cache
 def _loader() -> ctypes._NamedFuncPointer:
-    loader = ctypes.PyDLL(str(built())).same_place_load  # no other thread goes on meanwhile
+    loader = ctypes.PyDLL(str(built())).load_at  # no other thread goes on meanwhile
     loader.restype = ctypes.c_uint64
     loader.argtypes = (
         *(ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64),

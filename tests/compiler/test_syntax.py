@@ -17,7 +17,7 @@ def tree(text: str) -> s.Program:
     diagnostics = Diagnostics()
     diagnostics.text = Text(text, [Line("x.p4", i + 1, x) for i, x in enumerate(text.split("\n"))])
     program = parse(tokenize(text, diagnostics), diagnostics)
-    assert not diagnostics.found, diagnostics.found[0].render()
+    assert not diagnostics.error_count, diagnostics.found[0].render()
     return program
 
 

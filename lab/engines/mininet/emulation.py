@@ -49,7 +49,6 @@ class Emulation:
         control: ControlPlane | None = None,
     ) -> None:
         self.fabric = fabric
-        self.here = switches.setting.fabric  # what of it is on this machine
         self.control = control  # of the switches' own; none: routes are the controller's
         self.switches = switches
         self._settings = settings
@@ -198,6 +197,11 @@ class Emulation:
             {each.name: (each.address, each.device_id) for each in self.switches.targets},
             {link.name: link.b.interface(link.b_port) for link in self.here.links},
         )
+
+    @property
+    def here(self) -> Fabric:
+        """What of the fabric is on this machine."""
+        return self.switches.setting.fabric
 
     def host_pids(self) -> dict[str, int]:
         """The process that holds each host's namespace, as seen inside the sandbox."""

@@ -62,7 +62,7 @@ static bool find_gaps(uint64_t at, uint64_t room)
 
 /* Where it is loaded then, its first byte; 0, and *problem tells, if it is not. Whoever had it loaded
  * before has it where it was. */
-uint64_t same_place_load(const char *path, uint64_t at, uint64_t room, const char **problem)
+uint64_t load_at(const char *path, uint64_t at, uint64_t room, const char **problem)
 {
     const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     struct link_map *map = NULL;
