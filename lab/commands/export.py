@@ -16,7 +16,6 @@ from lab.errors import LabError, RunError, ScenarioError
 from lab.machine.paths import cannot_write
 from lab.results import columns
 from lab.runs.machines.containers import MAKERS
-from lab.runs.machines.lead import shares
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
@@ -37,7 +36,7 @@ _KINDS = {
     "containerlab": "containers of containerlab to emulate a scenario on (run --machines)",
     "kubernetes": "pods of Kubernetes to emulate a scenario on (run --machines)",
 }
-_OF_SCENARIOS = ("chakra", "containerlab", "kubernetes")
+_OF_SCENARIOS = ("chakra", *MAKERS)
 
 
 def command(
@@ -96,6 +95,8 @@ def _containers(
     kind: str, name: str, changes: tuple[str, ...], count: int, out: Path | None
 ) -> None:
     """A folder with an orchestrator's file, and that of the machines which it starts."""
+    from lab.runs.machines.lead import shares  # which brings an engine along
+
     scenario = catalogue.load(name, changes)
     made = MAKERS[kind](scenario.name, count)
     # Now, not when they are up: whether they can share in it.

@@ -710,21 +710,21 @@ static ns_t slack(const struct host *host)
 
 /* Whether to be woken by frames. Where many come one looks for them in time: none is due yet that was not
  * there half a cable's delay ago. */
-static bool listens(struct host *host)
+static bool listens(struct host *host, ns_t late)
 {
     if (host->came && host->lively < 2 * LIVELY)
         host->lively++;
     else if (!host->came && host->lively)
         host->lively--;
     host->came = false;
-    return !slack(host) || host->lively < LIVELY;
+    return !late || host->lively < LIVELY;
 }
 
-/* Wait for a frame, a word, or `wake`. True: it is time to stop. */
-static bool nap(struct host *host, ns_t wake)
+/* Wait for a frame, a word, or `wake`; turns may be so `late`. True: it is time to stop. */
+static bool nap(struct host *host, ns_t wake, ns_t late)
 {
     struct pollfd files[EP_PORTS + 1], *words = &files[host->ports];
-    bool is_listening = listens(host);
+    bool is_listening = listens(host, late);
     for (unsigned port = 0; port < host->ports; port++) {
         const struct lane *lane = &host->lanes[port];
         bool is_wanted = is_listening && lane->next == lane->count; /* or more is of no use yet */
@@ -794,7 +794,7 @@ static void run(struct host *host)
             look_for_losses(host);
             look_for_wild(host);
             ns_t due = next_due(host);
-            stop = nap(host, busy ? 0 : due < NS_NEVER - late ? due + late : due);
+            stop = nap(host, busy ? 0 : due < NS_NEVER - late ? due + late : due, late);
         }
     }
 }

@@ -292,8 +292,7 @@ def lead(
     stages: Stages,
     conclude: Conclude,
 ) -> int:
-    """Run a scenario on several machines; the exit code."""
-    check_shareable(scenario, options)
+    """Run a scenario that can be shared on several machines; the exit code."""
     try:
         with writing_to(options.out):
             experiment = with_messages(Experiment.of(scenario))
