@@ -7,17 +7,17 @@ this tree alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from compiler import syntax as s
 from compiler import types as t
 from compiler.source import Span
+from params.data import Data
 
 # Symbols
 
 
-@dataclass(slots=True, eq=False)
-class Variable:
+class Variable(Data, eq=False, frozen=False):
     """A local variable or a parameter; `direction` is `var` for a variable, `ctor` for a
     constructor parameter, else the parameter's own direction (empty for none)."""
 
@@ -32,8 +32,7 @@ class Variable:
     default: s.Expr | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Instance:
+class Instance(Data, eq=False, frozen=False):
     """An instantiation of an extern, parser, control or package."""
 
     name: str
@@ -50,15 +49,13 @@ class Instance:
 # Expressions
 
 
-@dataclass(frozen=True, slots=True)
-class Expr:
+class Expr(Data):
     """A typed expression."""
 
     span: Span
     type: t.Type
 
 
-@dataclass(frozen=True, slots=True)
 class Const(Expr):
     """A literal: int for numbers, bool, str for strings, enum members, errors and match kinds."""
 
@@ -66,28 +63,24 @@ class Const(Expr):
     written: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Ref(Expr):
     """A variable or parameter."""
 
     symbol: Variable
 
 
-@dataclass(frozen=True, slots=True)
 class InstanceRef(Expr):
     """An instance named in an expression."""
 
     instance: Instance
 
 
-@dataclass(frozen=True, slots=True)
 class New(Expr):
     """A constructor call in an expression."""
 
     instance: Instance
 
 
-@dataclass(frozen=True, slots=True)
 class Field(Expr):
     """A field of a struct, header, union, or of a table's result; a tuple's `[i]` is `f<i>`."""
 
@@ -95,7 +88,6 @@ class Field(Expr):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class StackPart(Expr):
     """`next`, `last`, `lastIndex` or `size` of a stack."""
 
@@ -103,7 +95,6 @@ class StackPart(Expr):
     part: str
 
 
-@dataclass(frozen=True, slots=True)
 class Index(Expr):
     """An element of a stack."""
 
@@ -111,7 +102,6 @@ class Index(Expr):
     index: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Slice(Expr):
     """Bits high..low."""
 
@@ -120,7 +110,6 @@ class Slice(Expr):
     low: int
 
 
-@dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """`! ~ -`."""
 
@@ -128,7 +117,6 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Binary(Expr):
     """An infix operator on operands of settled type."""
 
@@ -137,7 +125,6 @@ class Binary(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Ternary(Expr):
     """`c ? a : b`."""
 
@@ -146,36 +133,30 @@ class Ternary(Expr):
     no: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """A conversion, explicit or implied."""
 
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Aggregate(Expr):
     """A struct, header, tuple, stack or list by its parts, in the order of the type's fields."""
 
     parts: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Invalid(Expr):
     """`{#}`: an invalid header or union."""
 
 
-@dataclass(frozen=True, slots=True)
 class DefaultValue(Expr):
     """`...`: the default value of a type."""
 
 
-@dataclass(frozen=True, slots=True)
 class Any(Expr):
     """`_` or `default` in a key set."""
 
 
-@dataclass(frozen=True, slots=True)
 class Mask(Expr):
     """`value &&& mask`."""
 
@@ -183,7 +164,6 @@ class Mask(Expr):
     mask: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Range(Expr):
     """`low .. high`."""
 
@@ -191,14 +171,12 @@ class Range(Expr):
     high: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class ValueSetRef(Expr):
     """A value set named in a select case."""
 
     value_set: ValueSet
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Expr):
     """A call; what `callee` is tells the kind; `base` is the object a method belongs to."""
 
@@ -208,30 +186,26 @@ class Call(Expr):
     args: tuple[Expr | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(Data):
     """A method of headers or stacks: isValid, setValid, setInvalid, push_front, pop_front."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExternCall:
+class ExternCall(Data):
     """An extern function (`extern` is None) or an extern object's method."""
 
     method: t.Method
     extern: t.Extern | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableApply:
+class TableApply(Data):
     """`t.apply()`."""
 
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
-class BlockApply:
+class BlockApply(Data):
     """`c.apply(...)` of a parser or control."""
 
     instance: Instance
@@ -240,14 +214,12 @@ class BlockApply:
 # Statements
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Data):
     """A typed statement."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class Assign(Statement):
     """`target = value;`; in a compound one, `value` contains the target, to be found once."""
 
@@ -256,14 +228,12 @@ class Assign(Statement):
     compound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class CallStatement(Statement):
     """A call for its effect."""
 
     call: Call
 
 
-@dataclass(frozen=True, slots=True)
 class Declare(Statement):
     """A variable, with its initial value."""
 
@@ -271,14 +241,12 @@ class Declare(Statement):
     init: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class Block(Statement):
     """Statements in order."""
 
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class If(Statement):
     """`if`."""
 
@@ -287,8 +255,7 @@ class If(Statement):
     no: Statement | None
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchCase:
+class SwitchCase(Data):
     """Labels (action names, or expressions; empty for default) and their body."""
 
     labels: tuple[Action | Expr, ...]
@@ -296,7 +263,6 @@ class SwitchCase:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
 class Switch(Statement):
     """`switch`; on a table's action_run when `table` is set."""
 
@@ -305,29 +271,24 @@ class Switch(Statement):
     cases: tuple[SwitchCase, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Return(Statement):
     """`return`."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class Exit(Statement):
     """`exit`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Break(Statement):
     """`break`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Continue(Statement):
     """`continue`."""
 
 
-@dataclass(frozen=True, slots=True)
 class For(Statement):
     """A C-style loop."""
 
@@ -337,7 +298,6 @@ class For(Statement):
     body: Statement
 
 
-@dataclass(frozen=True, slots=True)
 class ForIn(Statement):
     """A loop over a range, or over the elements of a stack or list."""
 
@@ -349,8 +309,7 @@ class ForIn(Statement):
 # Declarations
 
 
-@dataclass(slots=True, eq=False)
-class Function:
+class Function(Data, eq=False, frozen=False):
     """A function with a body."""
 
     name: str
@@ -360,8 +319,7 @@ class Function:
     decl: s.Function
 
 
-@dataclass(slots=True, eq=False)
-class Action:
+class Action(Data, eq=False, frozen=False):
     """An action; `top_level` when declared outside any control."""
 
     name: str
@@ -372,8 +330,7 @@ class Action:
     used: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KeyElement:
+class KeyElement(Data):
     """A key field of a table."""
 
     span: Span
@@ -383,8 +340,7 @@ class KeyElement:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRef:
+class ActionRef(Data):
     """An action a table may run, with the arguments bound in the program."""
 
     span: Span
@@ -393,8 +349,7 @@ class ActionRef:
     annotations: s.Annotations
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCall:
+class ActionCall(Data):
     """An action with all its run-time arguments, in a default action or an entry."""
 
     span: Span
@@ -402,8 +357,7 @@ class ActionCall:
     args: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Data):
     """An entry given in the program."""
 
     span: Span
@@ -414,8 +368,7 @@ class Entry:
     annotations: s.Annotations
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Data):
     """Another table property."""
 
     span: Span
@@ -425,8 +378,7 @@ class Property:
     annotations: s.Annotations
 
 
-@dataclass(slots=True, eq=False)
-class Table:
+class Table(Data, eq=False, frozen=False):
     """A table."""
 
     name: str
@@ -441,8 +393,7 @@ class Table:
     used: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class ValueSet:
+class ValueSet(Data, eq=False, frozen=False):
     """A parser value set."""
 
     name: str
@@ -451,8 +402,7 @@ class ValueSet:
     decl: s.ValueSet
 
 
-@dataclass(frozen=True, slots=True)
-class SelectCase:
+class SelectCase(Data):
     """`keys : state;`: one key set per select expression."""
 
     span: Span
@@ -460,8 +410,7 @@ class SelectCase:
     state: str
 
 
-@dataclass(slots=True, eq=False)
-class State:
+class State(Data, eq=False, frozen=False):
     """A parser state."""
 
     name: str
@@ -472,8 +421,7 @@ class State:
     next: str | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Parser:
+class Parser(Data, eq=False, frozen=False):
     """A parser with a body."""
 
     name: str
@@ -485,8 +433,7 @@ class Parser:
     states: dict[str, State] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
-class Control:
+class Control(Data, eq=False, frozen=False):
     """A control with a body."""
 
     name: str
@@ -501,8 +448,7 @@ class Control:
 Callee = Builtin | ExternCall | TableApply | BlockApply | Function | Action
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Data, frozen=False):
     """Everything the checker found at the top level."""
 
     main: Instance | None = None

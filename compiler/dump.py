@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from compiler import core as c
@@ -10,6 +10,7 @@ from compiler import ir
 from compiler import types as t
 from compiler.lower.graph import reachable, successors
 from compiler.source import Span
+from params.data import Data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ def _tree(node: object, indent: str, label: str = "") -> Iterator[str]:  # noqa:
     ):
         yield f"{indent}{label}{node.name}"
         return
-    if is_dataclass(node) and not isinstance(node, type):
+    if isinstance(node, Data):
         simple: list[str] = []
         deep: list[tuple[str, object]] = []
         for each in fields(node):

@@ -7,10 +7,11 @@ tuples, functions, sub-controls, loops and early exits are gone: they became fie
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from compiler import types as t
+from params.data import Data
 
 if TYPE_CHECKING:
     from compiler import core as c
@@ -20,21 +21,18 @@ if TYPE_CHECKING:
 # Values
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Data):
     """A scalar known at run time."""
 
     type: t.Type
 
 
-@dataclass(frozen=True, slots=True)
 class Lit(Value):
     """A number; booleans are 0 and 1."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
 class FieldRef(Value):
     """A field of a header instance; `$valid$` is its validity."""
 
@@ -42,14 +40,12 @@ class FieldRef(Value):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class ParamRef(Value):
     """A parameter of an action, by its position in the entry's data."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
 class Op(Value):
     """An operator; `args` are one, two, or three for `?` (condition, yes, no)."""
 
@@ -57,7 +53,6 @@ class Op(Value):
     args: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class LastField(Value):
     """A field of a stack's last element, for parsers; `member` in a stack of unions."""
 
@@ -66,14 +61,12 @@ class LastField(Value):
     member: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class LastIndex(Value):
     """The index of a stack's last element."""
 
     stack: str
 
 
-@dataclass(frozen=True, slots=True)
 class Lookahead(Value):
     """Bits of the packet not yet parsed; only as the whole source of a `set`."""
 
@@ -81,7 +74,6 @@ class Lookahead(Value):
     width: int
 
 
-@dataclass(frozen=True, slots=True)
 class ElementField(Value):
     """A field of a stack's element chosen at run time; index -1 is its validity."""
 
@@ -90,7 +82,6 @@ class ElementField(Value):
     field_index: int
 
 
-@dataclass(frozen=True, slots=True)
 class UnionValid(Value):
     """Whether a header union holds a valid header."""
 
@@ -100,8 +91,7 @@ class UnionValid(Value):
 # Operations
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Data):
     """A named object as an argument: kind is header, header_stack, header_union, counter_array,
     meter_array, register_array, calculation, stack or union_stack."""
 
@@ -110,23 +100,20 @@ class Name:
     member: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Data):
     """A stack's element chosen at run time, as a header."""
 
     stack: str
     index: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Data):
     """A string argument."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Data):
     """A vector of values, for log messages."""
 
     values: tuple[Value, ...]
@@ -135,8 +122,7 @@ class Values:
 Arg = Value | Name | Element | Text | Values
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Data):
     """A primitive with its arguments, named as BMv2 names it."""
 
     op: str
@@ -147,8 +133,7 @@ class Operation:
 # Control flow
 
 
-@dataclass(slots=True, eq=False)
-class Block:
+class Block(Data, eq=False, frozen=False):
     """Straight-line operations and a terminator; `inner` is a graph that runs before them."""
 
     ops: list[Operation] = field(default_factory=list)
@@ -158,15 +143,13 @@ class Block:
     inner: Block | None = None
 
 
-@dataclass(slots=True)
-class Jump:
+class Jump(Data, frozen=False):
     """Go on there; None is the end."""
 
     target: Block | None
 
 
-@dataclass(slots=True)
-class Branch:
+class Branch(Data, frozen=False):
     """Two ways."""
 
     condition: Value
@@ -175,8 +158,7 @@ class Branch:
     span: Span
 
 
-@dataclass(slots=True)
-class Apply:
+class Apply(Data, frozen=False):
     """Apply a table, then go on by hit or miss, by action, or one way for all."""
 
     table: Table
@@ -188,8 +170,7 @@ class Apply:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SelectCase:
+class SelectCase(Data):
     """One case of a select: a value and mask per key (None: any), or a value set."""
 
     values: tuple[tuple[int, int] | None, ...]
@@ -197,8 +178,7 @@ class SelectCase:
     target: Block | None
 
 
-@dataclass(slots=True)
-class Select:
+class Select(Data, frozen=False):
     """A parser's many-way branch."""
 
     keys: tuple[Value, ...]
@@ -211,8 +191,7 @@ Terminator = Jump | Branch | Apply | Select
 # Objects
 
 
-@dataclass(slots=True, eq=False)
-class Action:
+class Action(Data, eq=False, frozen=False):
     """An action with its run-time parameters."""
 
     name: str
@@ -224,8 +203,7 @@ class Action:
     annotations: s.Annotations = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Data):
     """A key field: what is matched, how, and what the control plane calls it."""
 
     value: Value
@@ -236,8 +214,7 @@ class Key:
     computed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Data):
     """An entry written in the program; values per key as the match kind has them."""
 
     keys: tuple[tuple[int, ...], ...]
@@ -247,8 +224,7 @@ class Entry:
     span: Span
 
 
-@dataclass(slots=True, eq=False)
-class Table:
+class Table(Data, eq=False, frozen=False):
     """A table."""
 
     name: str
@@ -271,8 +247,7 @@ class Table:
     applied: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Object:
+class Object(Data, eq=False, frozen=False):
     """An extern instance; `args` are its constructor's values by parameter name."""
 
     name: str
@@ -288,8 +263,7 @@ class Object:
     in_place: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Data):
     """A header, or a metadata instance."""
 
     name: str
@@ -297,8 +271,7 @@ class Header:
     metadata: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderType:
+class HeaderType(Data):
     """A layout: (name, width or '*', signed); `max_width` in bits when varbit is within."""
 
     name: str
@@ -306,8 +279,7 @@ class HeaderType:
     max_width: int | None = None
 
 
-@dataclass(slots=True)
-class Stack:
+class Stack(Data, frozen=False):
     """A header stack, or a stack of unions."""
 
     name: str
@@ -316,8 +288,7 @@ class Stack:
     union: bool
 
 
-@dataclass(slots=True)
-class Union:
+class Union(Data, frozen=False):
     """A header union instance; members are header names."""
 
     name: str
@@ -325,8 +296,7 @@ class Union:
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldList:
+class FieldList(Data):
     """A list of fields kept over clone, resubmit or recirculate."""
 
     name: str
@@ -334,8 +304,7 @@ class FieldList:
     fields: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LearnList:
+class LearnList(Data):
     """A digest's fields."""
 
     name: str
@@ -343,8 +312,7 @@ class LearnList:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Calculation:
+class Calculation(Data):
     """A hash or checksum over values; `payload` adds the rest of the packet."""
 
     name: str
@@ -354,8 +322,7 @@ class Calculation:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
-class Checksum:
+class Checksum(Data):
     """A checksum to verify or update."""
 
     target: Value
@@ -365,8 +332,7 @@ class Checksum:
     span: Span
 
 
-@dataclass(slots=True)
-class Pipeline:
+class Pipeline(Data, frozen=False):
     """Ingress or egress."""
 
     name: str
@@ -375,8 +341,7 @@ class Pipeline:
     prefix: str = ""
 
 
-@dataclass(slots=True)
-class ValueSet:
+class ValueSet(Data, frozen=False):
     """A parser value set."""
 
     name: str
@@ -386,16 +351,14 @@ class ValueSet:
     prefix: str = ""
 
 
-@dataclass(slots=True)
-class Digest:
+class Digest(Data, frozen=False):
     """A digest's name and payload type, for P4Info."""
 
     name: str
     type: t.Type
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Data, frozen=False):
     """Everything the JSON is written from."""
 
     header_types: dict[str, HeaderType] = field(default_factory=dict)

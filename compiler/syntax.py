@@ -6,13 +6,11 @@ checker finds out what they mean. A node class is named after its grammar symbol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from compiler.source import Span
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Data):
     """Anything with a place in the source."""
 
     span: Span
@@ -34,7 +32,6 @@ class Word(str):
 # Annotations
 
 
-@dataclass(frozen=True, slots=True)
 class Annotation(Node):
     """`@name`, `@name(...)` or `@name[...]`; `tokens` are the words of its body."""
 
@@ -51,19 +48,16 @@ Annotations = tuple[Annotation, ...]
 # Types
 
 
-@dataclass(frozen=True, slots=True)
 class TypeExpr(Node):
     """A use of a type."""
 
 
-@dataclass(frozen=True, slots=True)
 class BaseType(TypeExpr):
     """`bool`, `error`, `string`, `match_kind`, `void`, `int` (without width), `_`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class SizedType(TypeExpr):
     """`bit<W>`, `int<W>`, `varbit<W>`; a plain `bit` has no width."""
 
@@ -71,7 +65,6 @@ class SizedType(TypeExpr):
     width: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class NamedType(TypeExpr):
     """A type by its name, with type arguments if any."""
 
@@ -79,7 +72,6 @@ class NamedType(TypeExpr):
     args: tuple[TypeExpr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class StackType(TypeExpr):
     """`H[n]`."""
 
@@ -87,14 +79,12 @@ class StackType(TypeExpr):
     size: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class TupleType(TypeExpr):
     """`tuple<A, B>`."""
 
     elements: tuple[TypeExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ListType(TypeExpr):
     """`list<T>`."""
 
@@ -104,12 +94,10 @@ class ListType(TypeExpr):
 # Expressions
 
 
-@dataclass(frozen=True, slots=True)
 class Expr(Node):
     """An expression."""
 
 
-@dataclass(frozen=True, slots=True)
 class Number(Expr):
     """An integer literal; `width` is None for one of arbitrary precision."""
 
@@ -119,21 +107,18 @@ class Number(Expr):
     base: int = 10
 
 
-@dataclass(frozen=True, slots=True)
 class Bool(Expr):
     """`true` or `false`."""
 
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
 class String(Expr):
     """A string literal, escapes resolved."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
 class Name(Expr):
     """A name, absolute when written with a leading dot."""
 
@@ -141,14 +126,12 @@ class Name(Expr):
     absolute: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class TypeName(Expr):
     """A type used as an expression, as in `error.NoError` or `E.a`."""
 
     type: TypeExpr
 
 
-@dataclass(frozen=True, slots=True)
 class Member(Expr):
     """`base.name`."""
 
@@ -157,7 +140,6 @@ class Member(Expr):
     name_span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class Index(Expr):
     """`base[index]`."""
 
@@ -165,7 +147,6 @@ class Index(Expr):
     index: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Slice(Expr):
     """`base[high:low]`."""
 
@@ -174,7 +155,6 @@ class Slice(Expr):
     low: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class PlusSlice(Expr):
     """`base[low +: width]`."""
 
@@ -183,7 +163,6 @@ class PlusSlice(Expr):
     width: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """`! ~ - +`."""
 
@@ -191,7 +170,6 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Binary(Expr):
     """An infix operator, `++`, `&&&` and `..` among them."""
 
@@ -200,7 +178,6 @@ class Binary(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Ternary(Expr):
     """`c ? a : b`."""
 
@@ -209,7 +186,6 @@ class Ternary(Expr):
     no: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """`(T) e`."""
 
@@ -217,7 +193,6 @@ class Cast(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Argument(Node):
     """One argument of a call; a None value is `_`."""
 
@@ -225,7 +200,6 @@ class Argument(Node):
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Expr):
     """`f<T>(a, b)`, also a constructor call."""
 
@@ -234,7 +208,6 @@ class Call(Expr):
     args: tuple[Argument, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ListExpr(Expr):
     """`{a, b}`, possibly ending in `...`."""
 
@@ -242,7 +215,6 @@ class ListExpr(Expr):
     rest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class StructExpr(Expr):
     """`{x = a, y = b}`."""
 
@@ -250,19 +222,16 @@ class StructExpr(Expr):
     rest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class InvalidHeader(Expr):
     """`{#}`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Default(Expr):
     """`default`, `_` in a key set, and `...`."""
 
     word: str = "default"
 
 
-@dataclass(frozen=True, slots=True)
 class TupleKeyset(Expr):
     """`(a, b)` in a select case or table entry."""
 
@@ -272,17 +241,14 @@ class TupleKeyset(Expr):
 # Statements
 
 
-@dataclass(frozen=True, slots=True)
 class Statement(Node):
     """A statement or a declaration among statements."""
 
 
-@dataclass(frozen=True, slots=True)
 class Empty(Statement):
     """`;`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Assign(Statement):
     """`target = value;` and the `op=` forms."""
 
@@ -291,14 +257,12 @@ class Assign(Statement):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class CallStatement(Statement):
     """A call as a statement."""
 
     call: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Block(Statement):
     """`{ ... }`."""
 
@@ -306,7 +270,6 @@ class Block(Statement):
     annotations: Annotations = ()
 
 
-@dataclass(frozen=True, slots=True)
 class If(Statement):
     """`if (c) s else t`."""
 
@@ -315,7 +278,6 @@ class If(Statement):
     no: Statement | None
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchCase(Node):
     """Labels that share a body; a None body falls through; `labels` of None is `default`."""
 
@@ -323,7 +285,6 @@ class SwitchCase(Node):
     body: Block | None
 
 
-@dataclass(frozen=True, slots=True)
 class Switch(Statement):
     """`switch (e) { ... }`."""
 
@@ -331,29 +292,24 @@ class Switch(Statement):
     cases: tuple[SwitchCase, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Return(Statement):
     """`return e;`."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class Exit(Statement):
     """`exit;`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Break(Statement):
     """`break;`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Continue(Statement):
     """`continue;`."""
 
 
-@dataclass(frozen=True, slots=True)
 class For(Statement):
     """`for (init; condition; update) body`."""
 
@@ -363,7 +319,6 @@ class For(Statement):
     body: Statement
 
 
-@dataclass(frozen=True, slots=True)
 class ForIn(Statement):
     """`for (T x in collection) body`."""
 
@@ -377,7 +332,6 @@ class ForIn(Statement):
 # Declarations
 
 
-@dataclass(frozen=True, slots=True)
 class Decl(Statement):
     """Anything that introduces a name; `span` is the name's."""
 
@@ -385,7 +339,6 @@ class Decl(Statement):
     annotations: Annotations
 
 
-@dataclass(frozen=True, slots=True)
 class Variable(Decl):
     """`T x = e;`."""
 
@@ -393,7 +346,6 @@ class Variable(Decl):
     init: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(Decl):
     """`const T x = e;`."""
 
@@ -401,7 +353,6 @@ class Constant(Decl):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Instance(Decl):
     """`T(args) x;`, possibly with abstract methods implemented."""
 
@@ -410,7 +361,6 @@ class Instance(Decl):
     body: Block | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Parameter(Node):
     """A parameter; direction is `in`, `out`, `inout` or empty."""
 
@@ -421,7 +371,6 @@ class Parameter(Node):
     default: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class Field(Node):
     """A field of a struct, header or header union."""
 
@@ -430,7 +379,6 @@ class Field(Node):
     type: TypeExpr
 
 
-@dataclass(frozen=True, slots=True)
 class StructDecl(Decl):
     """`struct`, `header` or `header_union`, told apart by `kind`."""
 
@@ -439,7 +387,6 @@ class StructDecl(Decl):
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class EnumDecl(Decl):
     """`enum`, serializable when it has an underlying type."""
 
@@ -447,14 +394,12 @@ class EnumDecl(Decl):
     members: tuple[tuple[str, Expr | None, Span, Annotations], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class NameList(Decl):
     """`error { ... }` or `match_kind { ... }`; the declaration's name says which."""
 
     members: tuple[tuple[str, Span], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Typedef(Decl):
     """`typedef T x;`, or `type T x;` when `fresh`."""
 
@@ -462,7 +407,6 @@ class Typedef(Decl):
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Function(Decl):
     """A function, method prototype or extern function."""
 
@@ -474,7 +418,6 @@ class Function(Decl):
     extern: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class ExternDecl(Decl):
     """An extern object type."""
 
@@ -483,7 +426,6 @@ class ExternDecl(Decl):
     methods: tuple[Function, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ActionDecl(Decl):
     """`action a(params) { ... }`."""
 
@@ -491,7 +433,6 @@ class ActionDecl(Decl):
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
 class ParserType(Decl):
     """A parser or control type without body; `kind` says which."""
 
@@ -500,7 +441,6 @@ class ParserType(Decl):
     params: tuple[Parameter, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PackageType(Decl):
     """`package P(params);`."""
 
@@ -508,7 +448,6 @@ class PackageType(Decl):
     params: tuple[Parameter, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class SelectCase(Node):
     """`keyset : state;`."""
 
@@ -517,7 +456,6 @@ class SelectCase(Node):
     state_span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class Transition(Node):
     """`transition s;` or `transition select(...) {...}`."""
 
@@ -526,7 +464,6 @@ class Transition(Node):
     cases: tuple[SelectCase, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class StateDecl(Decl):
     """A parser state."""
 
@@ -534,7 +471,6 @@ class StateDecl(Decl):
     transition: Transition | None
 
 
-@dataclass(frozen=True, slots=True)
 class ValueSet(Decl):
     """`value_set<T>(n) x;`."""
 
@@ -542,7 +478,6 @@ class ValueSet(Decl):
     size: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class ParserDecl(Decl):
     """A parser with its body."""
 
@@ -553,7 +488,6 @@ class ParserDecl(Decl):
     states: tuple[StateDecl, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ControlDecl(Decl):
     """A control with its body."""
 
@@ -564,7 +498,6 @@ class ControlDecl(Decl):
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
 class KeyElement(Node):
     """`expr : match_kind;`."""
 
@@ -573,7 +506,6 @@ class KeyElement(Node):
     annotations: Annotations
 
 
-@dataclass(frozen=True, slots=True)
 class ActionRef(Node):
     """An action in a table's list, perhaps with some arguments bound."""
 
@@ -581,7 +513,6 @@ class ActionRef(Node):
     annotations: Annotations
 
 
-@dataclass(frozen=True, slots=True)
 class Entry(Node):
     """A table entry given in the program."""
 
@@ -592,7 +523,6 @@ class Entry(Node):
     annotations: Annotations
 
 
-@dataclass(frozen=True, slots=True)
 class Property(Node):
     """A table property other than key, actions and entries."""
 
@@ -602,7 +532,6 @@ class Property(Node):
     annotations: Annotations
 
 
-@dataclass(frozen=True, slots=True)
 class TableDecl(Decl):
     """A table."""
 
@@ -613,8 +542,7 @@ class TableDecl(Decl):
     properties: tuple[Property, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Data):
     """All top-level declarations."""
 
     declarations: tuple[Decl, ...]

@@ -7,8 +7,10 @@ types are equal when their arguments are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
+
+from params.data import Data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,15 +19,13 @@ if TYPE_CHECKING:
     from compiler.source import Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Type:
+class Type(Data, eq=False):
     """Any type; those built from parts say so by having an equality of their own."""
 
     def __str__(self) -> str:
         return type(self).__name__.lower()
 
 
-@dataclass(frozen=True, slots=True)
 class Bits(Type):
     """`bit<W>` or `int<W>`."""
 
@@ -36,7 +36,6 @@ class Bits(Type):
         return f"{'int' if self.signed else 'bit'}<{self.width}>"
 
 
-@dataclass(frozen=True, slots=True)
 class InfInt(Type):
     """`int`: integers of arbitrary precision, known at compile time."""
 
@@ -44,7 +43,6 @@ class InfInt(Type):
         return "int"
 
 
-@dataclass(frozen=True, slots=True)
 class BoolType(Type):
     """`bool`."""
 
@@ -52,12 +50,10 @@ class BoolType(Type):
         return "bool"
 
 
-@dataclass(frozen=True, slots=True)
 class Void(Type):
     """The result of a function that returns nothing."""
 
 
-@dataclass(frozen=True, slots=True)
 class StringType(Type):
     """`string`."""
 
@@ -65,7 +61,6 @@ class StringType(Type):
         return "string"
 
 
-@dataclass(frozen=True, slots=True)
 class ErrorType(Type):
     """`error`."""
 
@@ -73,7 +68,6 @@ class ErrorType(Type):
         return "error"
 
 
-@dataclass(frozen=True, slots=True)
 class MatchKindType(Type):
     """`match_kind`."""
 
@@ -81,7 +75,6 @@ class MatchKindType(Type):
         return "match_kind"
 
 
-@dataclass(frozen=True, slots=True)
 class Varbit(Type):
     """`varbit<W>`."""
 
@@ -91,7 +84,6 @@ class Varbit(Type):
         return f"varbit<{self.width}>"
 
 
-@dataclass(frozen=True, slots=True)
 class Tuple(Type):
     """`tuple<...>`, also the type of a list expression before it is given a better one."""
 
@@ -105,7 +97,6 @@ class Tuple(Type):
         return f"tuple<{', '.join(map(str, self.elements))}>"
 
 
-@dataclass(frozen=True, slots=True)
 class ListType(Type):
     """`list<T>`."""
 
@@ -115,7 +106,6 @@ class ListType(Type):
         return f"list<{self.element}>"
 
 
-@dataclass(frozen=True, slots=True)
 class Stack(Type):
     """`H[n]`."""
 
@@ -126,7 +116,6 @@ class Stack(Type):
         return f"{self.element}[{self.size}]"
 
 
-@dataclass(frozen=True, slots=True)
 class SetType(Type):
     """The type of `a &&& b`, `a .. b` and value sets."""
 
@@ -136,7 +125,6 @@ class SetType(Type):
         return f"set<{self.element}>"
 
 
-@dataclass(frozen=True, slots=True)
 class StructLiteral(Type):
     """The type of `{x = a}` before it is given a declared one."""
 
@@ -146,7 +134,6 @@ class StructLiteral(Type):
         return "{" + ", ".join(f"{n} = {t}" for n, t in self.fields) + "}"
 
 
-@dataclass(frozen=True, slots=True)
 class InvalidLiteral(Type):
     """The type of `{#}`."""
 
@@ -154,7 +141,6 @@ class InvalidLiteral(Type):
         return "{#}"
 
 
-@dataclass(frozen=True, slots=True)
 class Anything(Type):
     """The type of `_`, of `...`, and of expressions already found wrong."""
 
@@ -162,7 +148,6 @@ class Anything(Type):
         return "_"
 
 
-@dataclass(frozen=True, slots=True)
 class TypeVar(Type):
     """A type parameter; `owner` tells parameters of different declarations apart."""
 
@@ -173,8 +158,7 @@ class TypeVar(Type):
         return self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Named(Type):
+class Named(Type, eq=False):
     """A declared type."""
 
     name: str
@@ -205,8 +189,7 @@ class Generic:
         return hash((id(self.declared), self.args))
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Data):
     """A field of a struct, header or union."""
 
     name: str
@@ -215,8 +198,7 @@ class Field:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Struct(Generic, Named):
+class Struct(Generic, Named, eq=False):
     """`struct`, `header` or `header_union`, told apart by `kind`."""
 
     kind: str
@@ -243,16 +225,14 @@ class Struct(Generic, Named):
         return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Enum(Named):
+class Enum(Named, eq=False):
     """`enum E {a, b}`."""
 
     members: tuple[str, ...]
     decl: s.EnumDecl | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SerializableEnum(Named):
+class SerializableEnum(Named, eq=False):
     """`enum bit<8> E {a = 1}`."""
 
     underlying: Type
@@ -261,16 +241,14 @@ class SerializableEnum(Named):
     decl: s.EnumDecl | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NewType(Named):
+class NewType(Named, eq=False):
     """`type T x;`."""
 
     base: Type
     annotations: s.Annotations = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(Data):
     """A parameter's type, for types of things that are called."""
 
     name: str
@@ -285,8 +263,7 @@ class Param:
         return replace(self, type=substitute(self.type, binding))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Method(Named):
+class Method(Named, eq=False):
     """A function signature: an extern function, a method, a constructor."""
 
     type_params: tuple[TypeVar, ...]
@@ -297,8 +274,7 @@ class Method(Named):
     decl: s.Function | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Extern(Generic, Named):
+class Extern(Generic, Named, eq=False):
     """An extern object type, perhaps generic; `args` are set in a specialised one."""
 
     type_params: tuple[TypeVar, ...]
@@ -316,8 +292,7 @@ class Extern(Generic, Named):
         return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockType(Named):
+class BlockType(Named, eq=False):
     """The type of a parser, control or package, by its parameters."""
 
     kind: str
@@ -330,8 +305,7 @@ class BlockType(Named):
         return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableResult(Named):
+class TableResult(Named, eq=False):
     """What `t.apply()` returns."""
 
     table: object

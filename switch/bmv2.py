@@ -8,10 +8,12 @@ A complaint is a `JsonError` that names the place as a path, such as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import cache, cached_property
 from types import NoneType
 from typing import TYPE_CHECKING
+
+from params.data import Data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +24,7 @@ VALID_FIELD = "$valid$"
 # Headers
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Data):
     """A field of a header type; for a varbit `width` is the most it can hold."""
 
     name: str
@@ -32,8 +33,7 @@ class Field:
     is_varbit: bool = False
 
 
-@dataclass(frozen=True)
-class HeaderType:
+class HeaderType(Data):
     """A header's layout."""
 
     name: str
@@ -60,8 +60,7 @@ class HeaderType:
         return (sum(f.width for f in self.fields) + 7) // 8
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Data):
     """A header instance, or a metadata struct."""
 
     name: str
@@ -73,8 +72,7 @@ class Header:
         return self.type.by_name.get(name)
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(Data):
     """A header stack; `headers` are the instances in order."""
 
     name: str
@@ -82,16 +80,14 @@ class Stack:
     headers: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Union:
+class Union(Data):
     """A header union: member names, and the header instance behind each."""
 
     name: str
     members: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class UnionStack:
+class UnionStack(Data):
     """A stack of header unions."""
 
     name: str
@@ -101,73 +97,63 @@ class UnionStack:
 # Expressions
 
 
-@dataclass(frozen=True)
-class Const:
+class Const(Data):
     """A number of any size and sign."""
 
     value: int
 
 
-@dataclass(frozen=True)
-class BoolConst:
+class BoolConst(Data):
     """A truth value."""
 
     value: bool
 
 
-@dataclass(frozen=True)
-class StringConst:
+class StringConst(Data):
     """Text, for log_msg."""
 
     value: str
 
 
-@dataclass(frozen=True)
-class FieldRef:
+class FieldRef(Data):
     """A field of a header instance, or its validity (`$valid$`)."""
 
     header: str
     field: str
 
 
-@dataclass(frozen=True)
-class HeaderRef:
+class HeaderRef(Data):
     """A header instance."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class StackRef:
+class StackRef(Data):
     """A header stack."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class StackField:
+class StackField(Data):
     """A field of the last valid header of a stack."""
 
     stack: str
     field: str
 
 
-@dataclass(frozen=True)
-class UnionRef:
+class UnionRef(Data):
     """A header union."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class UnionStackRef:
+class UnionStackRef(Data):
     """A stack of header unions."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class UnionStackField:
+class UnionStackField(Data):
     """A field of a member of the last valid union of a stack."""
 
     stack: str
@@ -175,46 +161,40 @@ class UnionStackField:
     field: str
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(Data):
     """A parameter of the enclosing action."""
 
     index: int
 
 
-@dataclass(frozen=True)
-class Lookahead:
+class Lookahead(Data):
     """Bits of the packet ahead of the parser."""
 
     offset: int
     width: int
 
 
-@dataclass(frozen=True)
-class RegisterCell:
+class RegisterCell(Data):
     """A cell of a register array."""
 
     register: str
     index: Expr
 
 
-@dataclass(frozen=True)
-class ObjectRef:
+class ObjectRef(Data):
     """A named extern: a register, counter or meter array, a calculation."""
 
     kind: str
     name: str
 
 
-@dataclass(frozen=True)
-class Vector:
+class Vector(Data):
     """Several arguments in one, for log_msg; or the fields of a list."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class Op:
+class Op(Data):
     """An operation; `cond` is set for `?` only."""
 
     op: str
@@ -264,8 +244,7 @@ HASHES = frozenset((
 # Code
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Data):
     """Where in the P4 source something came from."""
 
     file: str
@@ -273,8 +252,7 @@ class Source:
     text: str
 
 
-@dataclass(frozen=True)
-class Primitive:
+class Primitive(Data):
     """One step of an action or a parser state."""
 
     op: str
@@ -283,16 +261,14 @@ class Primitive:
     path: str
 
 
-@dataclass(frozen=True)
-class ActionParam:
+class ActionParam(Data):
     """A parameter of an action."""
 
     name: str
     width: int
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(Data):
     """An action."""
 
     id: int
@@ -301,8 +277,7 @@ class Action:
     body: tuple[Primitive, ...]
 
 
-@dataclass(frozen=True)
-class ParserOp:
+class ParserOp(Data):
     """A step of a parser state; `target` is a `regular`, `stack` or `union_stack` extract's."""
 
     op: str
@@ -312,8 +287,7 @@ class ParserOp:
     primitive: Primitive | None = None
 
 
-@dataclass(frozen=True)
-class Transition:
+class Transition(Data):
     """A way out of a parser state: a value under a mask, a value set, or the default."""
 
     value: int | None
@@ -323,8 +297,7 @@ class Transition:
     is_default: bool = False
 
 
-@dataclass(frozen=True)
-class ParseState:
+class ParseState(Data):
     """A parser state."""
 
     name: str
@@ -333,8 +306,7 @@ class ParseState:
     transitions: tuple[Transition, ...]
 
 
-@dataclass(frozen=True)
-class Parser:
+class Parser(Data):
     """A parser."""
 
     name: str
@@ -342,8 +314,7 @@ class Parser:
     states: tuple[ParseState, ...]
 
 
-@dataclass(frozen=True)
-class Deparser:
+class Deparser(Data):
     """Headers in the order they are emitted, and extern calls made while deparsing."""
 
     name: str
@@ -354,16 +325,14 @@ class Deparser:
 # Externs
 
 
-@dataclass(frozen=True)
-class ValueSet:
+class ValueSet(Data):
     """A parser value set."""
 
     name: str
     width: int
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(Data):
     """A counter array; `binding` names the table of a direct one."""
 
     name: str
@@ -371,8 +340,7 @@ class Counter:
     binding: str | None
 
 
-@dataclass(frozen=True)
-class Meter:
+class Meter(Data):
     """A meter array."""
 
     name: str
@@ -383,8 +351,7 @@ class Meter:
     result: FieldRef | None
 
 
-@dataclass(frozen=True)
-class Register:
+class Register(Data):
     """A register array."""
 
     name: str
@@ -392,16 +359,14 @@ class Register:
     width: int
 
 
-@dataclass(frozen=True)
-class CalcInput:
+class CalcInput(Data):
     """One input of a calculation: a field, a header, a constant of some width, or the payload."""
 
     expr: Expr | None
     width: int = 0
 
 
-@dataclass(frozen=True)
-class Calculation:
+class Calculation(Data):
     """A hash over fields."""
 
     name: str
@@ -409,8 +374,7 @@ class Calculation:
     inputs: tuple[CalcInput, ...]
 
 
-@dataclass(frozen=True)
-class Checksum:
+class Checksum(Data):
     """A field that holds a calculation's result."""
 
     name: str
@@ -421,8 +385,7 @@ class Checksum:
     condition: Expr | None
 
 
-@dataclass(frozen=True)
-class FieldList:
+class FieldList(Data):
     """Fields that a copy of a packet keeps, or that a digest sends."""
 
     id: int
@@ -433,8 +396,7 @@ class FieldList:
 # Control
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Data):
     """One key of a table; `match` is exact, lpm, ternary or range."""
 
     name: str
@@ -443,16 +405,14 @@ class Key:
     mask: int | None
 
 
-@dataclass(frozen=True)
-class KeyMatch:
+class KeyMatch(Data):
     """One key of a const entry: value and mask, prefix length or high end by match kind."""
 
     value: int
     mask: int
 
 
-@dataclass(frozen=True)
-class ConstEntry:
+class ConstEntry(Data):
     """An entry that is part of the program; of two that match the smaller priority wins."""
 
     keys: tuple[KeyMatch, ...]
@@ -461,8 +421,7 @@ class ConstEntry:
     params: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Default:
+class Default(Data):
     """A table's default action."""
 
     action: int
@@ -470,8 +429,7 @@ class Default:
     is_const: bool
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Data):
     """A table; `next_tables` maps actions, or `__HIT__` and `__MISS__`, to nodes."""
 
     name: str
@@ -495,8 +453,7 @@ class Table:
         return list(dict.fromkeys([*self.actions, *default]))
 
 
-@dataclass(frozen=True)
-class Conditional:
+class Conditional(Data):
     """A branch."""
 
     name: str
@@ -506,8 +463,7 @@ class Conditional:
     source: Source | None = None
 
 
-@dataclass(frozen=True)
-class ActionCall:
+class ActionCall(Data):
     """An action called without a table."""
 
     name: str
@@ -515,8 +471,7 @@ class ActionCall:
     next_node: str | None
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(Data):
     """An action profile; with a selector if `algo` is set."""
 
     name: str
@@ -525,8 +480,7 @@ class Profile:
     inputs: tuple[CalcInput, ...]
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Data):
     """A control: nodes by name."""
 
     name: str
@@ -534,8 +488,7 @@ class Pipeline:
     nodes: dict[str, Table | Conditional | ActionCall]
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Data):
     """A whole program."""
 
     headers: dict[str, Header]

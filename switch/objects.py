@@ -6,9 +6,10 @@ Names are the full control-plane names of the BMv2 JSON, which P4Info uses too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from params.data import Data
 
 from .ops import Entry
 
@@ -22,16 +23,14 @@ class MatchKind(Enum):
     RANGE = "range"
 
 
-@dataclass(frozen=True)
-class ParamInfo:
+class ParamInfo(Data):
     """A parameter of an action."""
 
     name: str
     width: int
 
 
-@dataclass(frozen=True)
-class ActionInfo:
+class ActionInfo(Data):
     """An action and what it must be given."""
 
     index: int
@@ -39,8 +38,7 @@ class ActionInfo:
     params: tuple[ParamInfo, ...]
 
 
-@dataclass(frozen=True)
-class KeyInfo:
+class KeyInfo(Data):
     """One key of a table; `width` is 1 for a header's validity."""
 
     name: str
@@ -49,8 +47,7 @@ class KeyInfo:
     target: str  # what it looks at: header and field
 
 
-@dataclass(frozen=True)
-class TableInfo:
+class TableInfo(Data):
     """A table, in the words a control plane needs."""
 
     index: int
@@ -75,8 +72,7 @@ class TableInfo:
         return self.kind in (MatchKind.TERNARY, MatchKind.RANGE)
 
 
-@dataclass(frozen=True)
-class ProfileInfo:
+class ProfileInfo(Data):
     """An action profile, or selector."""
 
     index: int
@@ -85,8 +81,7 @@ class ProfileInfo:
     has_selector: bool
 
 
-@dataclass(frozen=True)
-class CounterInfo:
+class CounterInfo(Data):
     """A counter array; `table` is set for a direct one."""
 
     index: int
@@ -95,8 +90,7 @@ class CounterInfo:
     table: int | None
 
 
-@dataclass(frozen=True)
-class MeterInfo:
+class MeterInfo(Data):
     """A meter array; `table` is set for a direct one."""
 
     index: int
@@ -106,8 +100,7 @@ class MeterInfo:
     counts_bytes: bool
 
 
-@dataclass(frozen=True)
-class RegisterInfo:
+class RegisterInfo(Data):
     """A register array."""
 
     index: int
@@ -116,8 +109,7 @@ class RegisterInfo:
     width: int
 
 
-@dataclass(frozen=True)
-class DigestInfo:
+class DigestInfo(Data):
     """A digest and the widths of its members."""
 
     index: int
@@ -125,8 +117,7 @@ class DigestInfo:
     widths: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class ValueSetInfo:
+class ValueSetInfo(Data):
     """A parser value set; `width` is that of all its fields together."""
 
     index: int
@@ -134,24 +125,21 @@ class ValueSetInfo:
     width: int
 
 
-@dataclass(frozen=True)
-class FieldInfo:
+class FieldInfo(Data):
     """A field of a header."""
 
     name: str
     width: int
 
 
-@dataclass(frozen=True)
-class HeaderInfo:
+class HeaderInfo(Data):
     """A header, and whether packets may leave with it."""
 
     fields: tuple[FieldInfo, ...]
     is_emitted: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Objects:
+class Objects(Data, eq=False):
     """All of a program's."""
 
     tables: tuple[TableInfo, ...]

@@ -8,7 +8,7 @@ import pickle  # of our own cache, as the libraries are that we load
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,7 @@ MAX_BYTES = 256 << 20  # of a program, and of what is said of it
 KEPT = 4  # programs that a process remembers having translated
 
 
-@dataclass(frozen=True, eq=False)
-class Program(Objects):
+class Program(Objects, eq=False):
     """A program, its objects and its shared object."""
 
     name: str

@@ -22,37 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 from files import FileError, read_text
 
+from . import dataplane as dp
 from .build import BuildError
 from .cache import Unbuildable
-from .dataplane import (
-    NO_ACTION,
-    WHOLE,
-    CloneWrite,
-    CounterWrite,
-    Dataplane,
-    DataplaneError,
-    DefaultWrite,
-    Entry,
-    GroupMember,
-    GroupWrite,
-    MatchKind,
-    MemberWrite,
-    MeterRates,
-    MeterWrite,
-    MulticastWrite,
-    Program,
-    RegisterWrite,
-    Replica,
-    TableWrite,
-    ValueSetWrite,
-    Verb,
-)
 from .place import JsonError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .dataplane import KeyInfo, Op, TableInfo
 
 MAX_BYTES = 64 << 20
 PACKET_STEP_NS = 1_000_000
@@ -111,21 +88,21 @@ def spaced(digits: str) -> str:
 class StfRunner:
     """Runs the commands of one test on one switch."""
 
-    def __init__(self, program: Program, stf: Path, whole: int = WHOLE) -> None:
+    def __init__(self, program: dp.Program, stf: Path, whole: int = dp.WHOLE) -> None:
         self.program = program
         self.stf = stf
         self.result = StfResult()
-        self.dataplane = Dataplane("stf", program, whole=whole)
+        self.dataplane = dp.Dataplane("stf", program, whole=whole)
         for port in ALL_PORTS:
             self.dataplane.add_port(port)
         self.now_ns = 0
         self.line = 0
         self.expected: dict[int, list[Expectation]] = {}
         self.got: dict[int, list[bytes]] = {}
-        self.nodes: list[list[Replica]] = []
+        self.nodes: list[list[dp.Replica]] = []
         self.groups: dict[int, list[int]] = {}
         self.members: dict[int, int] = {}
-        self.selections: dict[tuple[object, ...], tuple[int, list[GroupMember]]] = {}
+        self.selections: dict[tuple[object, ...], tuple[int, list[dp.GroupMember]]] = {}
         self.value_sets: dict[int, list[tuple[int, int]]] = {}
         self.commands: dict[str, Callable[[str], None]] = {
             "add": self.add,
@@ -188,7 +165,7 @@ class StfRunner:
             raise self.fail(f"{word!r} is no command; known are {', '.join(self.commands)}")
         try:
             self.commands[word](rest.strip())
-        except DataplaneError as error:
+        except dp.DataplaneError as error:
             raise self.fail(str(error)) from None
         except ValueError as error:
             raise self.fail(f"{word}: {error}") from None
@@ -200,7 +177,7 @@ class StfRunner:
             raise self.fail(f"this command takes at least {least} words")
         return words
 
-    def write(self, *ops: Op) -> None:
+    def write(self, *ops: dp.Op) -> None:
         """Let the control plane do something that must work."""
         for error in self.dataplane.write(ops):
             if error is not None:
@@ -311,13 +288,13 @@ class StfRunner:
             raise self.fail(f"{what} {name!r} is ambiguous: write more of the name")
         return found[0]
 
-    def table(self, name: str) -> TableInfo:
+    def table(self, name: str) -> dp.TableInfo:
         """A table by name."""
         return self.program.tables[
             self.find("table", name, [(t.name, t.index) for t in self.program.tables])
         ]
 
-    def action(self, table: TableInfo, text: str) -> tuple[int, tuple[int, ...]]:
+    def action(self, table: dp.TableInfo, text: str) -> tuple[int, tuple[int, ...]]:
         """An action call such as `forward(port:2)`."""
         match = re.fullmatch(r"\s*([^(\s]+)\s*(?:\((.*)\))?\s*", text)
         if match is None:
@@ -343,7 +320,7 @@ class StfRunner:
             )
         return index, tuple(given[p.name] for p in params)
 
-    def key_index(self, table: TableInfo, name: str) -> int:
+    def key_index(self, table: dp.TableInfo, name: str) -> int:
         """A key by its name in the JSON or in the source."""
         name = re.sub(r"\$(\d+)", r"[\1]", name)
         names: list[tuple[str, int]] = []
@@ -378,7 +355,7 @@ class StfRunner:
         values = [0] * len(table.keys)
         masks = [0] * len(table.keys)
         for i, key in enumerate(table.keys):
-            if key.kind is MatchKind.RANGE:
+            if key.kind is dp.MatchKind.RANGE:
                 masks[i] = (1 << key.width) - 1
         while match := re.match(r"([^\s(:]+)\s*:\s*(\S+)\s*", rest):
             if "(" in match.group(0):
@@ -388,46 +365,46 @@ class StfRunner:
             rest = rest[match.end() :]
         call = re.sub(r"=\s*\S+\s*$", "", rest)
         action, params = self.action(table, call)
-        entry = Entry(table.index, tuple(values), tuple(masks), priority, action, params)
+        entry = dp.Entry(table.index, tuple(values), tuple(masks), priority, action, params)
         if table.profile is not None:
             self.add_indirect(table.profile, entry)
         else:
-            self.write(TableWrite(Verb.INSERT, entry))
+            self.write(dp.TableWrite(dp.Verb.INSERT, entry))
 
-    def add_indirect(self, profile: int, entry: Entry) -> None:
+    def add_indirect(self, profile: int, entry: dp.Entry) -> None:
         """Add an entry by way of a member of its own; adding it again makes the group grow."""
         member = self.members[profile] = self.members.get(profile, 0) + 1
-        self.write(MemberWrite(Verb.INSERT, profile, member, entry.action, entry.params))
-        entry.action, entry.params = NO_ACTION, ()
+        self.write(dp.MemberWrite(dp.Verb.INSERT, profile, member, entry.action, entry.params))
+        entry.action, entry.params = dp.NO_ACTION, ()
         if not self.program.profiles[profile].has_selector:
             entry.member = member
-            self.write(TableWrite(Verb.INSERT, entry))
+            self.write(dp.TableWrite(dp.Verb.INSERT, entry))
             return
         key = (entry.table, entry.values, entry.masks, entry.priority)
         is_new = key not in self.selections
         group, members = self.selections.setdefault(key, (len(self.selections) + 1, []))
-        members.append(GroupMember(member))
-        verb = Verb.INSERT if is_new else Verb.MODIFY
-        self.write(GroupWrite(verb, profile, group, tuple(members)))
+        members.append(dp.GroupMember(member))
+        verb = dp.Verb.INSERT if is_new else dp.Verb.MODIFY
+        self.write(dp.GroupWrite(verb, profile, group, tuple(members)))
         if is_new:
             entry.group = group
-            self.write(TableWrite(Verb.INSERT, entry))
+            self.write(dp.TableWrite(dp.Verb.INSERT, entry))
 
-    def match_value(self, key: KeyInfo, text: str) -> tuple[int, int]:
+    def match_value(self, key: dp.KeyInfo, text: str) -> tuple[int, int]:
         """A key's value, and its mask, prefix length or high end."""
         full = (1 << key.width) - 1
         if text in ("true", "false"):
             text = str(int(text == "true"))
-        if key.kind is MatchKind.RANGE:
+        if key.kind is dp.MatchKind.RANGE:
             low, arrow, high = text.partition("->")
             return number(low), number(high) if arrow else number(low)
-        if key.kind is MatchKind.LPM:
+        if key.kind is dp.MatchKind.LPM:
             value, slash, length = text.partition("/")
             if slash:
                 return number(value), number(length)
             value_, mask = wildcard(value, full)
             return value_, mask.bit_count()
-        if key.kind is MatchKind.TERNARY:
+        if key.kind is dp.MatchKind.TERNARY:
             value, ampersands, mask_text = text.partition("&&&")
             if ampersands:
                 mask = number(mask_text)
@@ -440,7 +417,7 @@ class StfRunner:
         name, _, call = text.partition(" ")
         table = self.table(name)
         action, params = self.action(table, call)
-        self.write(DefaultWrite(table.index, action, params))
+        self.write(dp.DefaultWrite(table.index, action, params))
 
     def remove(self, text: str) -> None:
         """`remove all`: empty every table."""
@@ -449,40 +426,42 @@ class StfRunner:
         for table in self.program.tables:
             if not table.is_const:
                 states = self.dataplane.entries(table.index)
-                self.write(*(TableWrite(Verb.DELETE, s.entry) for s in states))
+                self.write(*(dp.TableWrite(dp.Verb.DELETE, s.entry) for s in states))
 
     # Replication
 
     def mirroring_add(self, text: str) -> None:
         """A clone session to a port."""
         session, port = self.words(text, 2)[:2]
-        self.set_session(CloneWrite(Verb.INSERT, number(session), (Replica(number(port)),)))
+        self.set_session(
+            dp.CloneWrite(dp.Verb.INSERT, number(session), (dp.Replica(number(port)),))
+        )
 
     def mirroring_add_mc(self, text: str) -> None:
         """A clone session to a multicast group."""
         session, group = self.words(text, 2)[:2]
-        self.set_session(CloneWrite(Verb.INSERT, number(session), (), group=number(group)))
+        self.set_session(dp.CloneWrite(dp.Verb.INSERT, number(session), (), group=number(group)))
 
-    def set_session(self, op: CloneWrite) -> None:
+    def set_session(self, op: dp.CloneWrite) -> None:
         """A session, new or replaced."""
         if self.dataplane.write([op])[0] is not None:
-            op.verb = Verb.MODIFY
+            op.verb = dp.Verb.MODIFY
             self.write(op)
 
     def mirroring_delete(self, text: str) -> None:
         """Delete a clone session."""
-        self.write(CloneWrite(Verb.DELETE, number(self.words(text, 1)[0])))
+        self.write(dp.CloneWrite(dp.Verb.DELETE, number(self.words(text, 1)[0])))
 
     def mc_mgrp_create(self, text: str) -> None:
         """A multicast group, empty."""
         group = number(self.words(text, 1)[0])
         self.groups[group] = []
-        self.write(MulticastWrite(Verb.INSERT, group))
+        self.write(dp.MulticastWrite(dp.Verb.INSERT, group))
 
     def mc_node_create(self, text: str) -> None:
         """A node: ports with a replication id; nodes are numbered from 0."""
         rid, *ports = self.words(text, 1)
-        self.nodes.append([Replica(number(p), number(rid)) for p in ports])
+        self.nodes.append([dp.Replica(number(p), number(rid)) for p in ports])
 
     def mc_node_associate(self, text: str) -> None:
         """Put a node in a group."""
@@ -491,7 +470,7 @@ class StfRunner:
             raise self.fail("create the group (mc_mgrp_create) and the node (mc_node_create) first")
         self.groups[group].append(node)
         replicas = tuple(r for n in self.groups[group] for r in self.nodes[n])
-        self.write(MulticastWrite(Verb.MODIFY, group, replicas))
+        self.write(dp.MulticastWrite(dp.Verb.MODIFY, group, replicas))
 
     # Externs
 
@@ -510,11 +489,11 @@ class StfRunner:
     def register_write(self, text: str) -> None:
         """Set a register's cell."""
         name, index, value = self.words(text, 3)[:3]
-        self.write(RegisterWrite(self.register(name), number(index), number(value)))
+        self.write(dp.RegisterWrite(self.register(name), number(index), number(value)))
 
     def register_reset(self, text: str) -> None:
         """Set all cells of a register array to zero."""
-        self.write(RegisterWrite(self.register(self.words(text, 1)[0]), None, 0))
+        self.write(dp.RegisterWrite(self.register(self.words(text, 1)[0]), None, 0))
 
     def counter(self, name: str) -> int:
         """A counter array by name."""
@@ -558,18 +537,20 @@ class StfRunner:
         index = self.find("value set", name, [(v.name, v.index) for v in sets])
         members = self.value_sets.setdefault(index, [])
         members.append((number(value), (1 << sets[index].width) - 1))
-        self.write(ValueSetWrite(index, tuple(members)))
+        self.write(dp.ValueSetWrite(index, tuple(members)))
 
     def counter_write(self, text: str) -> None:
         """Set a counter's cell."""
         name, index, packets, octets = self.words(text, 4)[:4]
-        self.write(CounterWrite(self.counter(name), number(index), number(packets), number(octets)))
+        self.write(
+            dp.CounterWrite(self.counter(name), number(index), number(packets), number(octets))
+        )
 
     def meter(self, name: str) -> int:
         """A meter array by name."""
         return self.find("meter", name, [(m.name, m.index) for m in self.program.meters])
 
-    def rates(self, words: Sequence[str]) -> MeterRates:
+    def rates(self, words: Sequence[str]) -> dp.MeterRates:
         """`RATE:BURST RATE:BURST`, committed then peak; rates are units a microsecond."""
         parts = []
         for word in words:
@@ -577,17 +558,17 @@ class StfRunner:
             parts += [round(float(rate) * 1_000_000), number(burst)]
         if len(parts) != 4:
             raise self.fail("write RATE:BURST RATE:BURST, the committed rate first")
-        return MeterRates(*parts)
+        return dp.MeterRates(*parts)
 
     def meter_set_rates(self, text: str) -> None:
         """Configure one meter."""
         name, index, *rates = self.words(text, 4)
-        self.write(MeterWrite(self.meter(name), number(index), self.rates(rates)))
+        self.write(dp.MeterWrite(self.meter(name), number(index), self.rates(rates)))
 
     def meter_array_set_rates(self, text: str) -> None:
         """Configure every meter of an array."""
         name, *rates = self.words(text, 3)
-        self.write(MeterWrite(self.meter(name), None, self.rates(rates)))
+        self.write(dp.MeterWrite(self.meter(name), None, self.rates(rates)))
 
     def meter_get_rates(self, text: str) -> None:
         """Print a meter's rates."""
@@ -640,7 +621,7 @@ def difference(port: int, want: Expectation, frame: bytes) -> str:
 
 
 def run_stf(
-    json: Path | bytes | dict[str, Any], stf_path: Path | str, whole: int = WHOLE
+    json: Path | bytes | dict[str, Any], stf_path: Path | str, whole: int = dp.WHOLE
 ) -> StfResult:
     """Run a test on a program in BMv2 JSON; `whole` as `Dataplane` has it.
 
@@ -652,7 +633,7 @@ def run_stf(
         text = read_text(path, MAX_BYTES)
     except FileError as error:
         raise StfError(str(error)) from None
-    return StfRunner(Program.load(json), path, whole).run(text)
+    return StfRunner(dp.Program.load(json), path, whole).run(text)
 
 
 def report(result: StfResult) -> Iterator[str]:
@@ -671,7 +652,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         result = run_stf(arguments.program, arguments.test)
-    except (StfError, JsonError, Unbuildable, BuildError, DataplaneError) as error:
+    except (StfError, JsonError, Unbuildable, BuildError, dp.DataplaneError) as error:
         print(error, file=sys.stderr)
         return 2
     for line in report(result):

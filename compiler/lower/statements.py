@@ -7,7 +7,7 @@ and to copies otherwise.
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from compiler import core as c
@@ -613,7 +613,7 @@ def mentioned(node: object) -> set[c.Variable]:
             if item not in actions:
                 actions.add(item)
                 work.append(item.body)
-        elif isinstance(item, c.Expr | c.Statement | c.SwitchCase) and is_dataclass(item):
+        elif isinstance(item, c.Expr | c.Statement | c.SwitchCase):
             work.extend(getattr(item, f.name) for f in fields(item))
     return found
 

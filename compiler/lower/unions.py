@@ -10,7 +10,7 @@ An index beyond the end is undefined in the language; here it means the last ele
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from compiler import core as c
@@ -71,7 +71,7 @@ def _indices(node: object) -> Iterator[c.Index]:
     if type(node) is tuple:
         for each in node:
             yield from _indices(each)
-    elif isinstance(node, c.Expr | c.Assign | c.CallStatement | c.Return) and is_dataclass(node):
+    elif isinstance(node, c.Expr | c.Assign | c.CallStatement | c.Return):
         for each in fields(node):
             yield from _indices(getattr(node, each.name))
         if isinstance(node, c.Index) and not isinstance(node.index, c.Const):
@@ -86,7 +86,7 @@ def _with(node: Any, old: c.Expr, new: c.Expr) -> Any:
         return new
     if type(node) is tuple:  # a span is a tuple too
         return tuple(_with(each, old, new) for each in node)
-    if not isinstance(node, c.Expr | c.Statement) or not is_dataclass(node):
+    if not isinstance(node, c.Expr | c.Statement):
         return node
     changed = {f.name: _with(getattr(node, f.name), old, new) for f in fields(node)}
     if all(changed[f.name] is getattr(node, f.name) for f in fields(node)):

@@ -7,30 +7,26 @@ reference is handing over its place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from compiler import ir
 from compiler import types as t
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Data):
     """A struct or tuple by its fields."""
 
     type: t.Type
     fields: dict[str, Val]
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderPlace:
+class HeaderPlace(Data):
     """A header instance."""
 
     type: t.Struct
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ElementPlace:
+class ElementPlace(Data):
     """An element of a header stack, its index known at run time only."""
 
     type: t.Struct
@@ -39,8 +35,7 @@ class ElementPlace:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class EndPlace:
+class EndPlace(Data):
     """`next` or `last` of a stack, in a parser; `member` once a union's header is chosen."""
 
     type: t.Struct
@@ -49,47 +44,41 @@ class EndPlace:
     member: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UnionPlace:
+class UnionPlace(Data):
     """A header union instance."""
 
     type: t.Struct
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StackPlace:
+class StackPlace(Data):
     """A stack."""
 
     type: t.Stack
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderValue:
+class HeaderValue(Data):
     """A header by its fields, valid."""
 
     type: t.Struct
     fields: dict[str, Val]
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidValue:
+class InvalidValue(Data):
     """An invalid header or union."""
 
     type: t.Type
 
 
-@dataclass(frozen=True, slots=True)
-class ListValue:
+class ListValue(Data):
     """A stack or list by its elements."""
 
     type: t.Type
     elements: tuple[Val, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SlicePlace:
+class SlicePlace(Data):
     """Some bits of a scalar place, to be written."""
 
     type: t.Type

@@ -8,6 +8,7 @@ from functools import partial
 from controller.tables import IN_SUM
 from lab.results import conservation
 from lab.results import outcome as seen
+from lab.results import result as res
 from lab.results.alone import Alone
 from lab.results.cluster import cluster_result
 from lab.results.energy import weighed
@@ -15,40 +16,6 @@ from lab.results.inference import inference_result
 from lab.results.losses import price
 from lab.results.outcome import Outcome, PortCounts
 from lab.results.percentiles import percentiles
-from lab.results.result import (
-    CORRUPTED,
-    CUT,
-    HALTED,
-    RECEIVER,
-    Amount,
-    ClassBooks,
-    CollectiveResult,
-    Conservation,
-    Control,
-    Credits,
-    Drops,
-    Ecn,
-    Fidelity,
-    Flows,
-    Hand,
-    HopTelemetry,
-    InNetwork,
-    JobResult,
-    LinkUse,
-    Llr,
-    Machines,
-    Pause,
-    PauseOfClass,
-    Pfc,
-    Replayed,
-    Rerouting,
-    Result,
-    Roce,
-    Security,
-    Step,
-    Telemetry,
-    Trim,
-)
 from lab.results.skipped import skipped, weights, with_skipped
 from lab.results.stalls import Stall, stalls
 from lab.scenario.experiment import Experiment
@@ -75,7 +42,7 @@ def assemble(
     engine: str,
     switch: str,
     provenance: dict[str, str],
-) -> Result:
+) -> res.Result:
     """Put a run's result together from what was seen of it."""
     alone = Alone(experiment)
     parts: dict[str, list[int]] = {}
@@ -87,7 +54,7 @@ def assemble(
     jobs = [with_skipped(job, outcome) for job in measures.jobs]
     job = max(jobs, key=lambda job: job.jct_ns or 0, default=None)
     served = inference_result(experiment, outcome.timeline)
-    result = Result(
+    result = res.Result(
         scenario=outcome.scenario or experiment.scenario,
         engine=engine,
         switch=switch,
@@ -111,7 +78,7 @@ def assemble(
         if len(parts) > 1
         else None,
         drops=_drops(experiment, outcome),
-        ecn=Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
+        ecn=res.Ecn(marked_packets=sum(port.marked for _, _, port in _ports(outcome))),
         pfc=_pfc(experiment, outcome),
         credits=_credits(experiment, outcome) if experiment.settings.link.cbfc else None,
         llr=_llr(experiment, outcome) if experiment.settings.link.llr is not Replay.NONE else None,
@@ -124,10 +91,10 @@ def assemble(
             use for link in experiment.fabric.links for use in _link_use(link, experiment, outcome)
         ),
         machines=_machines(outcome),
-        by_hand=tuple(Hand(**hand._asdict()) for hand in outcome.by_hand) or None,
+        by_hand=tuple(res.Hand(**hand._asdict()) for hand in outcome.by_hand) or None,
         control=_control(outcome, experiment.scenario),
         conservation=_conservation(outcome),
-        fidelity=Fidelity(
+        fidelity=res.Fidelity(
             late_p99_ns=outcome.fidelity.late_p99_ns,
             ok=outcome.fidelity.ok,
             note=outcome.fidelity.note,
@@ -136,11 +103,11 @@ def assemble(
     return weighed(result)
 
 
-def _machines(outcome: Outcome) -> Machines | None:
+def _machines(outcome: Outcome) -> res.Machines | None:
     note = outcome.machines
     if note is None:
         return None
-    return Machines(
+    return res.Machines(
         switches=dict(note.switches),
         cables=note.crossing,
         clock_error_ns=round(note.clock_error_ns, 1),
@@ -149,7 +116,7 @@ def _machines(outcome: Outcome) -> Machines | None:
     )
 
 
-def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
+def _control(outcome: Outcome, scenario: Scenario) -> res.Control | None:
     """What became of routes, by fault."""
     routed = outcome.routed
     if routed is None:
@@ -157,11 +124,11 @@ def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
     faults = [event for event in fault_notes(scenario) if event.at_ns <= outcome.end_ns]
     ends = [event.at_ns for event in faults[1:]] + [outcome.end_ns + 1]
 
-    def rerouting(fault: EventNote, end_ns: int) -> Rerouting:
+    def rerouting(fault: EventNote, end_ns: int) -> res.Rerouting:
         begun_ns = routed.begun.get(fault.at_ns, fault.at_ns)
         after = [change for change in routed.changes if begun_ns <= change.time_ns < end_ns]
         seconds = [(change.time_ns - begun_ns) * outcome.dilation / 1e9 for change in after]
-        return Rerouting(
+        return res.Rerouting(
             at_ns=fault.at_ns,
             what=fault.what,
             first_s=round(min(seconds), 4) if after else None,
@@ -170,7 +137,7 @@ def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
             entries=sum(change.entries for change in after),
         )
 
-    return Control(
+    return res.Control(
         kind=scenario.control.kind,
         routed_s=round(routed.took_s, 3),
         routes=routed.routes,
@@ -178,10 +145,10 @@ def _control(outcome: Outcome, scenario: Scenario) -> Control | None:
     )
 
 
-def _conservation(outcome: Outcome) -> Conservation | None:
+def _conservation(outcome: Outcome) -> res.Conservation | None:
     if not outcome.books:
         return None
-    return Conservation(
+    return res.Conservation(
         switches=_class_books(line for kept in outcome.books.values() for line in kept.lines),
         links=_class_books(line for kept in outcome.link_books.values() for line in kept)
         if outcome.link_books
@@ -189,11 +156,11 @@ def _conservation(outcome: Outcome) -> Conservation | None:
     )
 
 
-def _class_books(lines: Iterable[seen.Line]) -> dict[str, ClassBooks]:
+def _class_books(lines: Iterable[seen.Line]) -> dict[str, res.ClassBooks]:
     books = conservation.Books(lines)
 
-    def amount(of: seen.Traffic) -> Amount:
-        return Amount(frames=of.packets, bytes=of.bytes)
+    def amount(of: seen.Traffic) -> res.Amount:
+        return res.Amount(frames=of.packets, bytes=of.bytes)
 
     def here(book: str, class_: int, *, made: bool | None = None) -> seen.Traffic:
         return conservation.total(
@@ -202,13 +169,13 @@ def _class_books(lines: Iterable[seen.Line]) -> dict[str, ClassBooks]:
             if key.class_ == class_ and made in (None, key.made)
         )
 
-    def some(of: seen.Traffic) -> Amount | None:
+    def some(of: seen.Traffic) -> res.Amount | None:
         return amount(of) if of != seen.NOTHING else None
 
     reasons = sorted(map(str, books.of("dropped")))
     dropped = {reason: books.at("dropped", reason) for reason in reasons}
     return {
-        conservation.CLASS_NAMES[class_]: ClassBooks(
+        conservation.CLASS_NAMES[class_]: res.ClassBooks(
             received=amount(here("in", class_, made=False)),
             made=some(here("in", class_, made=True)),
             changed_bytes=here("changed", class_).bytes or None,
@@ -227,18 +194,18 @@ def _class_books(lines: Iterable[seen.Line]) -> dict[str, ClassBooks]:
     }
 
 
-def _telemetry(outcome: Outcome) -> Telemetry | None:
+def _telemetry(outcome: Outcome) -> res.Telemetry | None:
     tally = outcome.telemetry
     if tally is None:
         return None
     hops = {name: tally.hops[name] for name in sorted(tally.hops)}
-    return Telemetry(
+    return res.Telemetry(
         reports=tally.reports,
         mtu_exceeded=tally.mtu_exceeded or None,
         hop_latency_ns=percentiles([ns for hop in hops.values() for ns in hop.latency_ns]),
         queue_bytes=percentiles([size for hop in hops.values() for size in hop.queue_bytes]),
         by_switch={
-            name: HopTelemetry(
+            name: res.HopTelemetry(
                 count=len(hop.latency_ns),
                 latency_ns=percentiles(hop.latency_ns),
                 queue_bytes=percentiles(hop.queue_bytes),
@@ -248,19 +215,19 @@ def _telemetry(outcome: Outcome) -> Telemetry | None:
     )
 
 
-def _jobs(jobs: Iterable[JobMeasure]) -> dict[str, JobResult] | None:
+def _jobs(jobs: Iterable[JobMeasure]) -> dict[str, res.JobResult] | None:
     found = {
-        job.job: JobResult(jct_ns=job.jct_ns, gpu_utilisation=job.gpu_utilisation or None)
+        job.job: res.JobResult(jct_ns=job.jct_ns, gpu_utilisation=job.gpu_utilisation or None)
         for job in jobs
     }
     return found if len(found) > 1 else None
 
 
-def _steps(job: JobMeasure | None) -> tuple[Step, ...] | None:
+def _steps(job: JobMeasure | None) -> tuple[res.Step, ...] | None:
     if job is None:
         return None
     return tuple(
-        Step(
+        res.Step(
             start_ns=step.start_ns,
             end_ns=step.end_ns,
             compute_ns=round(step.compute_ns),
@@ -270,12 +237,12 @@ def _steps(job: JobMeasure | None) -> tuple[Step, ...] | None:
     )
 
 
-def _collective(measures: Measures) -> CollectiveResult | None:
+def _collective(measures: Measures) -> res.CollectiveResult | None:
     found = [c for c in measures.collectives if c.op != "barrier" and c.end_ns is not None]
     if not found:
         return None
     longest = max(found, key=lambda c: (c.end_ns or 0) - c.start_ns)
-    return CollectiveResult(
+    return res.CollectiveResult(
         op=longest.op,
         algorithm=longest.algorithm,
         bytes=longest.bytes,
@@ -286,7 +253,7 @@ def _collective(measures: Measures) -> CollectiveResult | None:
 
 def _flows(
     messages: Iterable[int], experiment: Experiment, outcome: Outcome, alone: Alone
-) -> Flows:
+) -> res.Flows:
     times, slowdowns, count, size = [], [], 0, 0
     schedule = experiment.schedule
     weight = weights(schedule, outcome)
@@ -302,7 +269,7 @@ def _flows(
             if stand_for is not None:
                 stand_for.append(stands_for)
     completed = len(times) if stand_for is None else sum(stand_for)
-    return Flows(
+    return res.Flows(
         count=count,
         completed=completed,
         failed=count - completed,
@@ -312,7 +279,7 @@ def _flows(
     )
 
 
-def _drops(experiment: Experiment, outcome: Outcome) -> Drops:
+def _drops(experiment: Experiment, outcome: Outcome) -> res.Drops:
     by_reason: dict[str, int] = {}
     for counts in outcome.switches.values():
         for reason, packets in counts.lost.items():
@@ -322,21 +289,21 @@ def _drops(experiment: Experiment, outcome: Outcome) -> Drops:
     }
     discards = sum(counters.get(seen.HOST_DISCARDS, 0) for counters in outcome.endpoints.values())
     if discards:
-        by_reason[RECEIVER] = discards
+        by_reason[res.RECEIVER] = discards
     for name, reason in seen.INSECURE.items():
         if refused := _total(outcome, name):
             by_reason[reason] = refused
     lines = [line for kept in outcome.link_books.values() for line in kept]
-    halted = sum(line.packets for line in lines if line.of == HALTED)
+    halted = sum(line.packets for line in lines if line.of == res.HALTED)
     if halted:
-        by_reason[HALTED] = halted
+        by_reason[res.HALTED] = halted
     if cut := sum(outcome.cut_frames.values()) - halted:
-        by_reason[CUT] = cut
+        by_reason[res.CUT] = cut
     spoilt = (line for kept in outcome.books.values() for line in kept.lines)
     corrupted = sum(line.packets for line in spoilt if line.book in conservation.CORRUPTED)
     if corrupted:
-        by_reason[CORRUPTED] = corrupted
-    return Drops(
+        by_reason[res.CORRUPTED] = corrupted
+    return res.Drops(
         total=sum(by_reason.values()),
         by_reason=by_reason,
         by_switch={name: packets for name, packets in by_switch.items() if packets},
@@ -350,9 +317,9 @@ def _ports(outcome: Outcome) -> Iterator[tuple[Node, int, PortCounts]]:
             yield switch, number, port
 
 
-def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
+def _pfc(experiment: Experiment, outcome: Outcome) -> res.Pfc:
     """Who was paused, and for how long: by the direction whose sender had to stop."""
-    by_link: dict[str, Pause] = {}
+    by_link: dict[str, res.Pause] = {}
     storms: dict[str, int] = {}
     lossless = experiment.settings.lossless
 
@@ -361,10 +328,10 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
     ) -> None:
         if frames or any(paused.values()):
             classes = {
-                each: PauseOfClass(xoff_frames=xoff.get(each, 0), paused_ns=paused.get(each, 0))
+                each: res.PauseOfClass(xoff_frames=xoff.get(each, 0), paused_ns=paused.get(each, 0))
                 for each in sorted(lossless)
             }
-            by_link[direction] = Pause(
+            by_link[direction] = res.Pause(
                 xoff_frames=frames,
                 paused_ns=sum(paused.values()),
                 by_class=classes if len(classes) > 1 else None,
@@ -381,7 +348,7 @@ def _pfc(experiment: Experiment, outcome: Outcome) -> Pfc:
             note(link.direction(switch), sent, dict.fromkeys(lossless, sent), paused)
         if port.storms:
             storms[link.direction(switch)] = port.storms
-    return Pfc(
+    return res.Pfc(
         xoff_frames=sum(port.xoff_sent for _, _, port in _ports(outcome)),
         xon_frames=sum(port.xon_sent for _, _, port in _ports(outcome)),
         stray_xoff_frames=sum(
@@ -406,7 +373,7 @@ def _paused(outcome: Outcome, link: Link, sender: Node) -> Mapping[int, int]:
     return outcome.switches[sender].port(link.port_of(sender)).paused
 
 
-def _credits(experiment: Experiment, outcome: Outcome) -> Credits:
+def _credits(experiment: Experiment, outcome: Outcome) -> res.Credits:
     """Who granted what, and who waited for it."""
     by_link = {}
     for switch, number, port in _ports(outcome):
@@ -416,7 +383,7 @@ def _credits(experiment: Experiment, outcome: Outcome) -> Credits:
             by_link[link.direction(link.a)] = outcome.endpoints[link.a].get("credit_waited_ns", 0)
     ports = [port for _, _, port in _ports(outcome)]
     dropped = [counts.dropped for counts in outcome.switches.values()]
-    return Credits(
+    return res.Credits(
         grants=sum(port.grants for port in ports),
         questions=sum(port.questions for port in ports) + _total(outcome, "tx_credit_questions"),
         waits=sum(port.waits for port in ports) + _total(outcome, "credit_waits"),
@@ -428,7 +395,7 @@ def _credits(experiment: Experiment, outcome: Outcome) -> Credits:
     )
 
 
-def _llr(experiment: Experiment, outcome: Outcome) -> Llr:
+def _llr(experiment: Experiment, outcome: Outcome) -> res.Llr:
     """What links sent again, and why."""
     total = dict.fromkeys(seen.TRIES, 0)
     by_link = {}
@@ -437,8 +404,8 @@ def _llr(experiment: Experiment, outcome: Outcome) -> Llr:
             total[what] += count
         again, late = (tries.get(what, 0) for what in ("replayed", "timeouts"))
         if again or late:
-            by_link[name] = Replayed(replayed_frames=again, timeouts=late)
-    return Llr(
+            by_link[name] = res.Replayed(replayed_frames=again, timeouts=late)
+    return res.Llr(
         spoilt_frames=total["spoilt"],
         replayed_frames=total["replayed"],
         answers=total["answers"],
@@ -462,7 +429,7 @@ def _tries(experiment: Experiment, outcome: Outcome) -> Iterator[tuple[str, Mapp
             yield link.up, dict(zip(seen.TRIES, counts, strict=True))
 
 
-def _trim(experiment: Experiment, outcome: Outcome) -> Trim:
+def _trim(experiment: Experiment, outcome: Outcome) -> res.Trim:
     """What was cut, and what became of it."""
     size = experiment.scenario.trim.size
     by_class: dict[int, int] = {}
@@ -474,7 +441,7 @@ def _trim(experiment: Experiment, outcome: Outcome) -> Trim:
             name = experiment.fabric.link_at(switch, number).direction(switch)
             by_link[name] = by_link.get(name, 0) + traffic.packets
             cut_bytes += traffic.bytes - size * traffic.packets
-    return Trim(
+    return res.Trim(
         cut_packets=sum(by_class.values()),
         cut_bytes=cut_bytes,
         by_class=dict(sorted(by_class.items())),
@@ -490,12 +457,12 @@ def _total(outcome: Outcome, name: str) -> int:
     return sum(counters.get(name, 0) for counters in outcome.endpoints.values())
 
 
-def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
+def _roce(outcome: Outcome, scenario: Scenario) -> res.Roce:
     total = partial(_total, outcome)
     dropped = sum(sum(counts.lost.values()) for counts in outcome.switches.values())
     # Some may still be under way at the end; those were not dropped.
     lost_acks = min(dropped, total("tx_acks") - total("rx_acks") - total("rx_refused"))
-    return Roce(
+    return res.Roce(
         data_packets=total("tx_data_packets"),
         data_bytes=total("tx_data_bytes"),
         retransmitted_packets=total("retransmitted_packets"),
@@ -509,13 +476,13 @@ def _roce(outcome: Outcome, scenario: Scenario) -> Roce:
     )
 
 
-def _security(experiment: Experiment, outcome: Outcome) -> Security | None:
+def _security(experiment: Experiment, outcome: Outcome) -> res.Security | None:
     more = security_bytes(experiment.scenario)
     if not more:
         return None
     events = events_of(experiment.scenario, experiment.fabric)
     changes = (each for each in events if isinstance(each, Rekey) and each.word.is_used)
-    return Security(
+    return res.Security(
         domains=experiment.secure_domains,
         rekeyed=sum(event.at_ns <= outcome.end_ns for event in changes),
         header_bytes=more,
@@ -524,10 +491,10 @@ def _security(experiment: Experiment, outcome: Outcome) -> Security | None:
     )
 
 
-def _inc(experiment: Experiment, outcome: Outcome) -> InNetwork:
+def _inc(experiment: Experiment, outcome: Outcome) -> res.InNetwork:
     total, ends = partial(_total, outcome), outcome.timeline.end_ns
     modes = experiment.schedule.mode
-    return InNetwork(
+    return res.InNetwork(
         without_result=sum(
             mode == Mode.NETWORK and end == NEVER for mode, end in zip(modes, ends, strict=True)
         ),
@@ -556,7 +523,9 @@ def _stalls(experiment: Experiment, outcome: Outcome) -> tuple[Stall, ...] | Non
     )
 
 
-def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[LinkUse, LinkUse]:
+def _link_use(
+    link: Link, experiment: Experiment, outcome: Outcome
+) -> tuple[res.LinkUse, res.LinkUse]:
     """A link's two directions, upwards (away from the hosts) first."""
     port = outcome.switches[link.b].port(link.b_port)
     rate_bps = experiment.cable(link).rate_bps
@@ -566,9 +535,9 @@ def _link_use(link: Link, experiment: Experiment, outcome: Outcome) -> tuple[Lin
     )
     sent = seen.Traffic(port.sent.packets, port.sent.bytes - cut)
 
-    def use(name: str, carried: seen.Traffic) -> LinkUse:
+    def use(name: str, carried: seen.Traffic) -> res.LinkUse:
         span_ns = max(1, outcome.end_ns)
-        return LinkUse(
+        return res.LinkUse(
             name=name,
             packets=carried.packets,
             bytes=carried.bytes,

@@ -6,12 +6,13 @@ that knows its own name, so that messages can say `table ingress.ipv4_lpm` and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from finsy.proto import p4i, p4t
 
+from params.data import Data
 from switch.p4runtime.errors import invalid
 from switch.p4runtime.names import Names
 
@@ -52,8 +53,7 @@ _MATCH = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Data):
     """One field of a key, an action's parameter or a packet's metadata.
 
     `type_name` is set if clients see values of another width, or strings, in place of the
@@ -67,15 +67,13 @@ class Field:
     names: Names | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
 class KeyField(Field):
     """One field of a table's or value set's key."""
 
     match: Match
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Data):
     """An action and its parameters, in the program's order."""
 
     id: int
@@ -83,8 +81,7 @@ class Action:
     params: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Data):
     """A table: its key, its actions with their scope, what it is attached to.
 
     `marks` are its annotations' names: the entries of some are orders to the switch
@@ -107,8 +104,7 @@ class Table:
     marks: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Data):
     """An action profile, or an action selector."""
 
     id: int
@@ -121,8 +117,7 @@ class Profile:
     max_member_weight: int
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Data):
     """A counter, a meter or a register: `size` cells."""
 
     id: int
@@ -130,14 +125,12 @@ class Array:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
 class Meter(Array):
     """A meter array; a direct meter has as many cells as its table has entries."""
 
     kind: int
 
 
-@dataclass(frozen=True, slots=True)
 class Register(Array):
     """A register array and the type of a cell.
 
@@ -148,8 +141,7 @@ class Register(Array):
     marks: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSet:
+class ValueSet(Data):
     """A parser value set."""
 
     id: int
@@ -158,8 +150,7 @@ class ValueSet:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Data):
     """A digest and the type of what it reports."""
 
     id: int

@@ -1,0 +1,17 @@
+"""Records by descent: what trees, programs and tables of many small kinds are made of."""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field
+from typing import Any, ClassVar, dataclass_transform
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Data:
+    """Makes every class below it a dataclass: frozen, and equal by value, unless it says not."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls, *, frozen: bool = True, eq: bool = True) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=frozen, eq=eq)(cls)
