@@ -83,3 +83,17 @@ class MissingTool(LabError):  # noqa: N818  (it says what is wrong better than M
 
 class RunError(LabError):
     """A run that started and could not be finished."""
+
+
+def refuse(*refusals: tuple[object, str, str]) -> None:
+    """Raise the first that holds, of rows: whether it does, what is wrong, the cure."""
+    for holds, message, cure in refusals:
+        if holds:
+            raise RunError(message, cure)
+
+
+def refuse_beside(message: str, *others: tuple[object, str]) -> None:
+    """Raise if any of the others, each with whether it is asked for, is; its name ends a message
+    in which ``{}`` stands for it."""
+    cure = "Leave one of them out."
+    refuse(*((is_asked, message.format(what), cure) for is_asked, what in others))

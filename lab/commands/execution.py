@@ -21,7 +21,7 @@ from lab.engines import EXACT, RunOptions
 from lab.engines.sim.checkpoint import discard
 from lab.engines.sim.partition import threads_here
 from lab.engines.sim.ranks import Launched, Ranks, launched
-from lab.errors import LabError
+from lab.errors import LabError, refuse, refuse_beside
 from lab.progress import Stages
 from lab.results import columns
 from lab.results.outcome import INTERRUPTION, Outcome
@@ -122,19 +122,31 @@ def execute(
         )
         check(options)
         if accuracy != EXACT:
-            _check_skipping(accuracy, chosen, page)
-        if checkpoint is not None:
-            _check_checkpoint(out, page)
-        if jobs is not None and engine != "sim":
-            raise LabError(
-                "--jobs are threads of the simulator", "Leave it out, or say --engine sim."
-            )
+            refuse_beside(f"{{}} would not see what --accuracy {accuracy} leaves out",
+                          (page, "--live"),
+                          (chosen.measures.pcap, "kept packets (--pcap)"))  # fmt: skip
+        refuse(
+            (checkpoint and page, "who watches a run may change it, which no checkpoint has",
+             "Leave out --live or --checkpoint."),
+            (checkpoint and out is None, "--checkpoint: a run goes on from what is in its folder",
+             "Say which that is, each time: --out DIR"),
+            (jobs and engine != "sim", "--jobs are threads of the simulator",
+             "Leave it out, or say --engine sim."),
+            (reports not in (None, *columns.KINDS), f"--reports: there is no kind '{reports}'",
+             "It is csv or parquet."),
+            (reports and not chosen.telemetry.share,
+             "--reports: no packet of this scenario carries telemetry",
+             "Say which share of them is to: --set int.share=0.01"),
+            (ranks and page,
+             "who watches a run watches one process, and this run has several ranks",
+             "Leave out --live, or run without mpirun."),
+            (machines and page,
+             "who watches a run watches one machine, and this run has several",
+             "Leave out --live or --machines."),
+        )  # fmt: skip
         if reports is not None:
-            _check_reports(reports, chosen)
-        if ranks is not None and page is not None:
-            raise LabError("who watches a run watches one process, and this run has several ranks",
-                           "Leave out --live, or run without mpirun.")  # fmt: skip
-        shared = None if machines is None else _shared(machines, chosen, options, page)
+            columns.require(reports)
+        shared = None if machines is None else _shared(machines, chosen, options)
         folder = elsewhere or make_out(out, chosen.name)
         clear(folder)
         for text in [] if elsewhere else remarks(chosen):
@@ -161,50 +173,13 @@ def _joined(how: Launched, engine: str, stack: ExitStack) -> tuple[Ranks, Path |
     return ranks, None if ranks.is_first else stack.enter_context(scratch())
 
 
-def _shared(
-    file: Path, scenario: Scenario, options: RunOptions, page: Page | None
-) -> tuple[Machine, ...]:
+def _shared(file: Path, scenario: Scenario, options: RunOptions) -> tuple[Machine, ...]:
     """The machines that a run is to be shared out among, if it can be."""
     from lab.runs.machines.file import read  # which few runs need
     from lab.runs.machines.lead import check_shareable
 
-    if page is not None:
-        raise LabError("who watches a run watches one machine, and this run has several",
-                       "Leave out --live or --machines.")  # fmt: skip
     check_shareable(scenario, options)
     return read(file)
-
-
-def _check_checkpoint(out: Path | None, page: Page | None) -> None:
-    """Find out before the run what would leave it without checkpoints."""
-    if page is not None:
-        raise LabError("who watches a run may change it, which no checkpoint has",
-                       "Leave out --live or --checkpoint.")  # fmt: skip
-    if out is None:
-        raise LabError("--checkpoint: a run goes on from what is in its folder",
-                       "Say which that is, each time: --out DIR")  # fmt: skip
-
-
-def _check_skipping(accuracy: str, scenario: Scenario, page: Page | None) -> None:
-    """Find out before the run what wants to see all of it."""
-    for is_asked, what in ((page, "--live"), (scenario.measures.pcap, "kept packets (--pcap)")):
-        if is_asked:
-            raise LabError(
-                f"{what} would not see what --accuracy {accuracy} leaves out",
-                "Leave one of them out.",
-            )
-
-
-def _check_reports(kind: str, scenario: Scenario) -> None:
-    """Find out before the run what would leave it without its reports."""
-    if kind not in columns.KINDS:
-        raise LabError(f"--reports: there is no kind '{kind}'", "It is csv or parquet.")
-    if not scenario.telemetry.share:
-        raise LabError(
-            "--reports: no packet of this scenario carries telemetry",
-            "Say which share of them is to: --set int.share=0.01",
-        )
-    columns.require(kind)
 
 
 def _run(

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lab.engines import ACCURACIES, ENGINES, EXACT, SWITCHES, Audience, Engine, RunOptions
 from lab.engines.sim import engine as sim
-from lab.errors import RunError
+from lab.errors import RunError, refuse, refuse_beside
 from lab.machine import tools
 from lab.machine.paths import writing_to
 from lab.machine.program import source_in
@@ -60,25 +60,28 @@ def check(options: RunOptions) -> None:
     """Find out before anything starts what is asked for or needed and is not there."""
     _check_known("engine", options.engine, ENGINES)
     _check_known("switch", options.switch, SWITCHES)
-    if options.engine == "sim":
-        if options.switch != "soft":
-            raise RunError(
-                "the simulator's switches are our own", "Leave --switch out, or --engine sim."
-            )
-        if options.prompt:
-            raise RunError("the simulator has no prompt", "Leave --cli out, or the engine.")
-        if options.tls:
-            raise RunError(
-                "in the simulator the controller and its switches are one process",
-                "Leave --tls out, or --engine sim.",
-            )
-    elif options.checkpoint_s is not None:
-        raise RunError(
-            "--checkpoint is for the simulator: what is emulated cannot be held and let go again",
-            "Leave it out, or say --engine sim.",
-        )
+    is_sim = options.engine == "sim"
+    refuse(
+        (is_sim and options.switch != "soft", "the simulator's switches are our own",
+         "Leave --switch out, or --engine sim."),
+        (is_sim and options.prompt, "the simulator has no prompt",
+         "Leave --cli out, or the engine."),
+        (is_sim and options.tls, "in the simulator the controller and its switches are one process",
+         "Leave --tls out, or --engine sim."),
+        (not is_sim and options.checkpoint_s is not None,
+         "--checkpoint is for the simulator: what is emulated cannot be held and let go again",
+         "Leave it out, or say --engine sim."),
+    )  # fmt: skip
     _check_known("accuracy", options.accuracy, ACCURACIES)
-    _check_skipping(options)
+    if options.accuracy != EXACT:
+        refuse_beside(
+            f"with --accuracy {options.accuracy} a run leaves out what repeats, which does not go "
+            "with {}",
+            (not is_sim, "--engine mininet"),
+            (options.checkpoint_s is not None, "--checkpoint"),
+            (options.reports is not None, "--reports"),
+            (options.ranks is not None, "several ranks"),
+        )
     source_in(options.p4)
     check_engine(options.engine)
     if options.p4 is not None:
@@ -86,31 +89,12 @@ def check(options: RunOptions) -> None:
     if options.engine == "mininet":
         if options.switch == "bmv2":
             tools.require_bmv2()
-            if options.tls:
-                raise RunError(
-                    "BMv2 is not given certificates here", "Use --switch soft, or leave --tls out."
-                )
+            refuse((options.tls, "BMv2 is not given certificates here",
+                    "Use --switch soft, or leave --tls out."))  # fmt: skip
         if options.tls:
             from lab.machine.certificates import require_openssl
 
             require_openssl()
-
-
-def _check_skipping(options: RunOptions) -> None:
-    if options.accuracy == EXACT:
-        return
-    for is_asked, what in (
-        (options.engine != "sim", "--engine mininet"),
-        (options.checkpoint_s is not None, "--checkpoint"),
-        (options.reports is not None, "--reports"),
-        (options.ranks is not None, "several ranks"),
-    ):
-        if is_asked:
-            raise RunError(
-                f"with --accuracy {options.accuracy} a run leaves out what repeats, which does "
-                f"not go with {what}",
-                "Leave one of them out.",
-            )
 
 
 def clear(folder: Path) -> None:

@@ -535,7 +535,7 @@ static bool take_up(struct host *host, const char *line)
     return true;
 }
 
-/* A word about the network, once there is an endpoint. */
+/* A word about the network, once there is an endpoint; nothing else comes then. */
 static bool take_news(struct host *host, const char *line)
 {
     if (!strncmp(line, "link ", 5))
@@ -544,7 +544,9 @@ static bool take_news(struct host *host, const char *line)
         return take_up(host, line);
     if (script_is_key(line))
         return script_key(&host->script, line);
-    return script_denial(&host->script, line, host->epoch ? fabric_now(host) : 0);
+    if (!strncmp(line, "deny ", 5))
+        return script_denial(&host->script, line, host->epoch ? fabric_now(host) : 0);
+    return refuse(host, "'%.60s' comes before 'ready'", line);
 }
 
 static bool take_line(struct host *host, char *line)
@@ -561,11 +563,7 @@ static bool take_line(struct host *host, char *line)
         return get_ready(host);
     if (!strncmp(line, "start ", 6))
         return take_start(host, line + 6);
-    bool is_news = !strncmp(line, "link ", 5) || !strncmp(line, "up ", 3) ||
-                   !strncmp(line, "deny ", 5) || script_is_key(line);
-    if (is_news && host->is_ready)
-        return take_news(host, line);
-    return script_line(&host->script, line);
+    return host->is_ready ? take_news(host, line) : script_line(&host->script, line);
 }
 
 /* Everything up to `start`. False if the input is wrong or ends before. */

@@ -125,7 +125,7 @@ void tss_free(struct tss *tss)
 static bool derive(const struct tss *tss, const struct slot *slot, uint32_t id, const uint8_t *address,
                    bool seals, struct derived *derived)
 {
-    enum { LABEL = 1, CONTEXT = 4, SMALL = 10, LARGE = 26, COUNTED = 4 };
+    enum { CONTEXT = 4, SMALL = 10, LARGE = 26, COUNTED = 4 };
     uint8_t text[CONTEXT + LARGE + COUNTED] = {0, 'U', '1'}, out[3 * CMAC_BYTES];
     uint32_t context = tss->is_v6 && !tss->has_ssi ? LARGE : SMALL, bytes = CONTEXT + context + COUNTED;
     if (context == LARGE)

@@ -27,7 +27,7 @@ from lab.engines.mininet.endpoints import HEAD_START_NS
 from lab.engines.mininet.engine import fitting_dilation
 from lab.engines.mininet.switches import KINDS
 from lab.engines.sim.partition import by_rank, partition
-from lab.errors import RunError
+from lab.errors import RunError, refuse_beside
 from lab.machine.paths import writing_to
 from lab.machine.program import source_in
 from lab.machine.speed import slowness
@@ -56,7 +56,8 @@ _LOOK_S = 0.2
 
 def check_shareable(scenario: Scenario, options: RunOptions) -> None:
     """Refuse by name what one machine knows of alone."""
-    for is_asked, what in (
+    refuse_beside(
+        "several machines (--machines) do not go with {}: each knows its part alone",
         (options.engine != "mininet", f"--engine {options.engine}"),
         (options.switch != "soft", f"--switch {options.switch}"),
         (options.prompt, "--cli"),
@@ -67,12 +68,7 @@ def check_shareable(scenario: Scenario, options: RunOptions) -> None:
         (bool(scenario.faults), "faults"),
         (bool(scenario.measures.pcap), "kept packets (--pcap)"),
         (isinstance(scenario.traffic, AllPairs), "traffic in which every host pings every other"),
-    ):
-        if is_asked:
-            raise RunError(
-                f"several machines (--machines) do not go with {what}: each knows its part alone",
-                "Leave one of them out.",
-            )
+    )
 
 
 def shares(fabric: Fabric, names: Sequence[str]) -> dict[str, frozenset[Node]]:
