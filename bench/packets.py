@@ -17,18 +17,16 @@ import json
 import math
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench import CLOSLAB, children_s
 from lab.machine import tools
 from lab.runs.agree import TIME_TOLERANCE
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SCENARIO = "allreduce-ring"
 _RING = "topology={kind: leaf-spine, leaves: 8, spines: 1, hosts_per_leaf: 1}"

@@ -18,13 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bench import add_cases, children_s
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LOADED = """
 import sys

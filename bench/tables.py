@@ -12,17 +12,14 @@ import json
 import random
 import struct
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from compiler import compile_program
 from switch import build
 from switch.abi import Declarations, Library
 from switch.dataplane import Dataplane, Entry, Program, TableWrite, Verb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 HERE = Path(__file__).parent
 FRAME = struct.Struct(">BI6sHB34x")

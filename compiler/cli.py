@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from compiler.diagnostics import CompileError
 from compiler.driver import STAGES, Compiled, CompileOptions, compile_program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 USAGE = f"""usage: closlab p4c PROG.p4 [options]
 

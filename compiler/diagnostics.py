@@ -7,15 +7,10 @@ would merely produce echoes of what was already reported.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from compiler.source import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from compiler.source import Position, Text
+from compiler.source import Position, Span, Text
 
 MAX_ERRORS = 40
 MAX_WARNINGS = 200

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
+from compiler.driver import Compiled
 from compiler.lower.graph import reachable, successors
 from compiler.source import Span
 from params.data import Data
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from compiler.driver import Compiled
 
 
 def dump(compiled: Compiled, stage: str) -> str:

@@ -7,16 +7,13 @@ actions and objects, told apart by the path of instance names that leads to it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import folding, ir
 from compiler import syntax as s
 from compiler import types as t
-
-if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics
-    from compiler.source import Span
+from compiler.diagnostics import Diagnostics
+from compiler.source import Span
 
 MAX_INSTANCES = 10_000
 

@@ -8,15 +8,12 @@ tuples, functions, sub-controls, loops and early exits are gone: they became fie
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from compiler import core as c
+from compiler import syntax as s
 from compiler import types as t
+from compiler.source import Span
 from params.data import Data
-
-if TYPE_CHECKING:
-    from compiler import core as c
-    from compiler import syntax as s
-    from compiler.source import Span
 
 # Values
 

@@ -7,7 +7,8 @@ shares.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from finsy.proto import p4i, p4t
 
@@ -16,12 +17,7 @@ from compiler import folding, ir
 from compiler import syntax as s
 from compiler import types as t
 from compiler.diagnostics import Diagnostics
-from compiler.instances import BlockInstance, annotation, given_name, join
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from compiler.instances import Instances
+from compiler.instances import BlockInstance, Instances, annotation, given_name, join
 
 PREFIXES = {
     "action": 0x01,

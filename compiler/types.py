@@ -7,16 +7,12 @@ types are equal when their arguments are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
+from compiler import syntax as s
+from compiler.source import Span
 from params.data import Data
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from compiler import syntax as s
-    from compiler.source import Span
 
 
 class Type(Data, eq=False):

@@ -19,14 +19,12 @@ from __future__ import annotations
 import ctypes as c
 import re
 import struct
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from . import wasm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["AbiError", "Declarations", "Library"]
 

@@ -8,15 +8,12 @@ A complaint is a `JsonError` that names the place as a path, such as
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, is_dataclass
 from functools import cache, cached_property
 from types import NoneType
-from typing import TYPE_CHECKING
 
 from params.data import Data
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 VALID_FIELD = "$valid$"
 

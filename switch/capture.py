@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 from .native import runtime
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 __all__ = ["Capture"]
 

@@ -18,10 +18,12 @@ import select
 import struct
 import threading
 import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple, Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
 from . import abi, layout, native
 from .build import RUNTIME
@@ -66,10 +68,6 @@ from .ops import (
 )
 from .program import Program
 from .records import CTL_COUNTER, CTL_METER, CTL_REGISTER, METER, Records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 __all__ = [
     "LARGE_RING",

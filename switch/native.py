@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ctypes as c
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from .abi import Declarations, Library
 from .build import RUNTIME, runtime_library
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DECLARED = Declarations(
     *(RUNTIME / f"{name}.h" for name in ("arena", "base", "books", "cable", "ctl", "hosted")),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from files import parse_json
 
 from . import bmv2
 from .layout import KEY_WORDS_MAX, WORD, key_layout
 from .place import At, JsonError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ERROR_BITS = 32  # of standard_metadata.parser_error
 

@@ -19,16 +19,12 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from switch.dataplane import DataplaneError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from switch.dataplane import Dataplane, Loop
+from switch.dataplane import Dataplane, DataplaneError, Loop
 
 __all__ = ["Cells", "Recorder"]
 

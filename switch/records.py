@@ -7,13 +7,13 @@ that packing an entry is a handful of shifts and one `struct.pack`. The formats 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from . import abi, layout
 from .build import RUNTIME
 from .native import ALL, NONE
-from .objects import MatchKind, Objects
+from .objects import MatchKind, Objects, TableInfo
 from .ops import (
     NO_ACTION,
     CloneWrite,
@@ -33,16 +33,11 @@ from .ops import (
     Op,
     OpError,
     RegisterWrite,
+    Replica,
     TableWrite,
     ValueSetWrite,
     Verb,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from .objects import TableInfo
-    from .ops import Replica
 
 (
     CTL_TABLE,

@@ -16,9 +16,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from files import FileError, read_text
 
@@ -26,10 +27,6 @@ from . import dataplane as dp
 from .build import BuildError
 from .cache import Unbuildable
 from .place import JsonError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 MAX_BYTES = 64 << 20
 PACKET_STEP_NS = 1_000_000

@@ -5,9 +5,9 @@ Only who comes first with a program needs this: what it makes is kept (`program.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from . import codegen
+from . import bmv2, codegen
 from .layout import entry_layout
 from .objects import (
     ActionInfo,
@@ -28,11 +28,6 @@ from .objects import (
 )
 from .ops import NO_ACTION, Entry
 from .read import read_program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from . import bmv2
 
 
 def translate(text: bytes, name: str) -> Translation:

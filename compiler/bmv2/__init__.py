@@ -7,22 +7,19 @@ from 0 within each kind, except field lists and learn lists, whose 0 means "none
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from compiler import types
+from compiler import core as c
+from compiler import ir, types
 from compiler.bmv2.control import Controls
 from compiler.bmv2.externs import externs
 from compiler.bmv2.header import headers
 from compiler.bmv2.parser import parsers
 from compiler.bmv2.position import Positions
 from compiler.bmv2.text import text_of
+from compiler.diagnostics import Diagnostics
 from compiler.preprocess import INCLUDE_DIR
-
-if TYPE_CHECKING:
-    from compiler import core as c
-    from compiler import ir
-    from compiler.diagnostics import Diagnostics
-    from compiler.source import Text
+from compiler.source import Text
 
 __all__ = ["text_of", "write"]
 

@@ -7,17 +7,15 @@ key that runs nothing else. Inside actions, branches become BMv2's jump primitiv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler import ir
 from compiler import types as t
 from compiler.bmv2.expression import argument, expression, hex_text, target
+from compiler.bmv2.position import Positions
+from compiler.diagnostics import Diagnostics
 from compiler.lower.graph import reachable, simplify, successors
-
-if TYPE_CHECKING:
-    from compiler.bmv2.position import Positions
-    from compiler.diagnostics import Diagnostics
-    from compiler.source import Span
+from compiler.source import Span
 
 _WRITES_FIRST = {
     "assign",

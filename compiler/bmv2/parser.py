@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler import ir
 from compiler import types as t
 from compiler.bmv2.expression import argument, expression, hex_text, reference, target
-
-if TYPE_CHECKING:
-    from compiler.bmv2.position import Positions
+from compiler.bmv2.position import Positions
 
 _WHOLE = {"extract", "verify", "advance", "extract_VL"}
 

@@ -6,11 +6,9 @@ recursion, and generators within generators above all, are no match for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from json.encoder import encode_basestring_ascii as quoted
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 
 def text_of(value: Any) -> str:  # noqa: PLR0912 - one branch per kind

@@ -8,24 +8,20 @@ are checked for them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from compiler import core as c
+from compiler import syntax as s
 from compiler.check.base import Context
 from compiler.check.calls import Calls
 from compiler.check.declarations import Declarations
 from compiler.check.expressions import Expressions
 from compiler.check.instantiations import Instantiations
 from compiler.check.lint import lint
+from compiler.check.names import Names
 from compiler.check.statements import Statements
 from compiler.check.states import States
 from compiler.check.tables import Tables
 from compiler.check.typing import Typing
-
-if TYPE_CHECKING:
-    from compiler import core as c
-    from compiler import syntax as s
-    from compiler.check.names import Names
-    from compiler.diagnostics import Diagnostics
+from compiler.diagnostics import Diagnostics
 
 __all__ = ["Checker", "check"]
 

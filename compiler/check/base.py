@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from compiler.check.names import Names
-    from compiler.diagnostics import Diagnostics
-    from compiler.source import Span
-
+from compiler.check.names import Names
+from compiler.diagnostics import Diagnostics
+from compiler.source import Span
 
 _LOCALS_DEPTH = 3  # the program's names, a block's parameters, its declarations
 

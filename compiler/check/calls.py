@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from compiler import core as c
 from compiler import syntax as s
@@ -10,18 +10,15 @@ from compiler import types as t
 from compiler.check.base import (
     BlockEntry,
     Constructs,
+    Context,
     Declared,
     FunctionEntry,
     GenericStruct,
     Overloads,
 )
 from compiler.check.expressions import Expressions
-from compiler.check.typing import Binding, type_key
-
-if TYPE_CHECKING:
-    from compiler.check.base import Context
-    from compiler.check.typing import Typing
-    from compiler.source import Span
+from compiler.check.typing import Binding, Typing, type_key
+from compiler.source import Span
 
 _HEADER_METHODS = {"isValid", "setValid", "setInvalid"}
 _STACK_METHODS = {"push_front", "pop_front"}

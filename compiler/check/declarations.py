@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from compiler import core as c
 from compiler import syntax as s
@@ -10,26 +11,21 @@ from compiler import types as t
 from compiler.check.base import (
     BlockEntry,
     Constant,
+    Context,
     Declared,
     FunctionEntry,
     GenericStruct,
     Overloads,
     Place,
 )
+from compiler.check.expressions import Expressions
 from compiler.check.instantiations import known
 from compiler.check.names import Member
-from compiler.check.typing import type_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.check.base import Context
-    from compiler.check.expressions import Expressions
-    from compiler.check.statements import Statements
-    from compiler.check.states import States
-    from compiler.check.tables import Tables
-    from compiler.check.typing import Binding, Typing
-    from compiler.source import Span
+from compiler.check.statements import Statements
+from compiler.check.states import States
+from compiler.check.tables import Tables
+from compiler.check.typing import Binding, Typing, type_key
+from compiler.source import Span
 
 MAX_NEW_TYPES = 100  # each made of the one before
 MAX_VERSIONS = 1000  # of generic functions and blocks, one for each choice of type arguments

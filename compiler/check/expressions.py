@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from compiler import core as c
 from compiler import folding
@@ -11,17 +12,12 @@ from compiler import types as t
 from compiler.check.base import (
     BlockEntry,
     Constant,
+    Context,
     Declared,
     GenericStruct,
     Overloads,
 )
 from compiler.check.typing import Typing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.check.base import Context
-
 
 _COMPARE = {"<", "<=", ">", ">="}
 

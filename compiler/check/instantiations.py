@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import BlockEntry
-
-if TYPE_CHECKING:
-    from compiler.check.base import Context
-    from compiler.check.calls import Calls
-    from compiler.check.expressions import Expressions
-    from compiler.check.typing import Binding, Typing
-    from compiler.source import Span
+from compiler.check.base import BlockEntry, Context
+from compiler.check.calls import Calls
+from compiler.check.expressions import Expressions
+from compiler.check.typing import Binding, Typing
+from compiler.source import Span
 
 
 class Inside(Protocol):

@@ -7,16 +7,12 @@ as run zero times. A struct or header counts as having a value once any part of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import types as t
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from compiler.diagnostics import Diagnostics
+from compiler.diagnostics import Diagnostics
 
 _READERS = {"extract", "advance"}
 Assigned = set[c.Variable] | None

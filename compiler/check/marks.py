@@ -8,19 +8,22 @@ Whatever else an entry holds is settled with its declaration.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from compiler import core as c
-from compiler.check.base import BlockEntry, Constant, FunctionEntry, GenericStruct, Overloads
+from compiler.check.base import (
+    BlockEntry,
+    Constant,
+    Context,
+    FunctionEntry,
+    GenericStruct,
+    Overloads,
+)
 from compiler.check.names import Names
 from compiler.diagnostics import Diagnostics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from compiler.check.base import Context
 
 _T = TypeVar("_T")
 _CHANGING: dict[type, tuple[str, ...]] = {

@@ -7,11 +7,9 @@ the dot. What is declared is the checker's own: a variable, a field, a table, a 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from compiler import types as t
-    from compiler.source import Span
+from compiler import types as t
+from compiler.source import Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import Constant, Constructs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.check.base import Context
-    from compiler.check.expressions import Expressions
-    from compiler.check.typing import Typing
+from compiler.check.base import Constant, Constructs, Context
+from compiler.check.expressions import Expressions
+from compiler.check.typing import Typing
 
 
 class Statements:

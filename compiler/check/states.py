@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-
-if TYPE_CHECKING:
-    from compiler.check.base import Context
-    from compiler.check.expressions import Expressions
-    from compiler.check.statements import Statements
-    from compiler.check.tables import Tables
-    from compiler.check.typing import Typing
-    from compiler.source import Span
+from compiler.check.base import Context
+from compiler.check.expressions import Expressions
+from compiler.check.statements import Statements
+from compiler.check.tables import Tables
+from compiler.check.typing import Typing
+from compiler.source import Span
 
 _SPECIAL_STATES = {"accept", "reject"}
 

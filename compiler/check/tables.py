@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
+from compiler.check.base import Context
 from compiler.check.calls import Calls, param_of
-
-if TYPE_CHECKING:
-    from compiler.check.base import Context
-    from compiler.check.expressions import Expressions
-    from compiler.check.typing import Typing
+from compiler.check.expressions import Expressions
+from compiler.check.typing import Typing
 
 _PROPERTIES = {
     "size",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from compiler import core as c
 from compiler import folding
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import BlockEntry, Declared, GenericStruct
+from compiler.check.base import BlockEntry, Context, Declared, GenericStruct
 from compiler.source import Span
-
-if TYPE_CHECKING:
-    from compiler.check.base import Context
 
 MAX_WIDTH = 1 << 14
 MAX_STACK = 4096

@@ -7,12 +7,11 @@ tables, parsers and controls.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compiler import core as c
 from compiler import ir
 from compiler import syntax as s
 from compiler import types as t
+from compiler.diagnostics import Diagnostics
 from compiler.instances import BlockInstance, Instances, annotation
 from compiler.lower.base import Builder, Frame, LoweringError
 from compiler.lower.expressions import Expressions, convert
@@ -25,10 +24,7 @@ from compiler.lower.statements import Statements
 from compiler.lower.storage import Storage
 from compiler.lower.tables import Tables
 from compiler.lower.values import Record, Val, scalar_type
-
-if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics
-    from compiler.source import Span
+from compiler.source import Span
 
 __all__ = ["lower"]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
+from compiler.diagnostics import Diagnostics
+from compiler.instances import BlockInstance, Instances
+from compiler.lower.storage import Storage
 from compiler.lower.values import (
     ElementPlace,
     EndPlace,
@@ -17,15 +20,7 @@ from compiler.lower.values import (
     UnionPlace,
     Val,
 )
-from compiler.source import NOWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from compiler.diagnostics import Diagnostics
-    from compiler.instances import BlockInstance, Instances
-    from compiler.lower.storage import Storage
-    from compiler.source import Span
+from compiler.source import NOWHERE, Span
 
 MAX_OPERATIONS = 50_000  # operations and calls, when all calls are expanded
 MAX_STORED = 200_000  # parts of variables and of temporaries

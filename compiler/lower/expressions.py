@@ -7,7 +7,8 @@ left is copied away before, so that the order of evaluation stays the language's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from compiler import core as c
 from compiler import ir
@@ -30,12 +31,7 @@ from compiler.lower.values import (
     reads,
     scalar_type,
 )
-from compiler.source import NOWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from compiler.source import Span
+from compiler.source import NOWHERE, Span
 
 _PURE = {"isValid"}
 # Terms of one expression in JSON, about: BMv2 reads JSON that is nested a thousand levels deep, and

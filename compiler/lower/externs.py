@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
 from compiler.instances import given_name
+from compiler.lower.base import Builder
 from compiler.lower.expressions import Expressions, conjunction, convert
 from compiler.lower.storage import leaves
 from compiler.lower.values import (
@@ -24,13 +26,7 @@ from compiler.lower.values import (
     Val,
     scalar_type,
 )
-from compiler.source import NOWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.lower.base import Builder
-    from compiler.source import Span
+from compiler.source import NOWHERE, Span
 
 _ALGORITHMS = {
     "crc32",

@@ -6,12 +6,9 @@ action stays atomic there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from compiler import ir
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def successors(block: ir.Block) -> list[ir.Block | None]:

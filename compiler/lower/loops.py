@@ -8,15 +8,11 @@ with an explicit stack. A loop that can be left in several ways notes which one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compiler import ir
 from compiler import types as t
 from compiler.lower.graph import reachable, retarget, successors
-
-if TYPE_CHECKING:
-    from compiler.lower.storage import Storage
-    from compiler.source import Span
+from compiler.lower.storage import Storage
+from compiler.source import Span
 
 _WAY = t.Bits(8)
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
-from compiler.instances import given_name, join
-from compiler.lower.base import Frame
+from compiler.instances import BlockInstance, given_name, join
+from compiler.lower.base import Builder, Frame
+from compiler.lower.expressions import Expressions
+from compiler.lower.externs import Externs
+from compiler.lower.statements import Statements
 from compiler.lower.tables import Tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.instances import BlockInstance
-    from compiler.lower.base import Builder
-    from compiler.lower.expressions import Expressions
-    from compiler.lower.externs import Externs
-    from compiler.lower.statements import Statements
-    from compiler.source import Span
+from compiler.source import Span
 
 MAX_MASKS = 512
 

@@ -7,15 +7,11 @@ this; it costs nothing otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compiler import ir
 from compiler import types as t
+from compiler.diagnostics import Diagnostics
 from compiler.lower.graph import reachable
-
-if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics
-    from compiler.lower.storage import Storage
+from compiler.lower.storage import Storage
 
 _NUMBER = t.Bits(16)
 

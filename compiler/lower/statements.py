@@ -7,15 +7,17 @@ and to copies otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
 from compiler.instances import BlockInstance
 from compiler.lower import unions
-from compiler.lower.base import Frame
+from compiler.lower.base import Builder, Frame
+from compiler.lower.expressions import Expressions
 from compiler.lower.externs import Externs
 from compiler.lower.values import (
     EndPlace,
@@ -28,13 +30,7 @@ from compiler.lower.values import (
     overlap,
     reads,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.lower.base import Builder
-    from compiler.lower.expressions import Expressions
-    from compiler.source import Span
+from compiler.source import Span
 
 MAX_INLINE = 64
 

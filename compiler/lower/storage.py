@@ -6,11 +6,10 @@ do; headers, stacks and unions become instances of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compiler import ir
 from compiler import syntax as s
 from compiler import types as t
+from compiler.diagnostics import Diagnostics
 from compiler.instances import annotation, given_name
 from compiler.lower.values import (
     HeaderPlace,
@@ -20,9 +19,6 @@ from compiler.lower.values import (
     Val,
     scalar_type,
 )
-
-if TYPE_CHECKING:
-    from compiler.diagnostics import Diagnostics
 
 SCALARS = "scalars"
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from compiler import core as c
 from compiler import ir
 from compiler import types as t
 from compiler.instances import given_name, join, reduce
-from compiler.lower.base import Frame, LoweringError
-from compiler.lower.expressions import convert
+from compiler.lower.base import Builder, Frame, LoweringError
+from compiler.lower.expressions import Expressions, convert
 from compiler.lower.statements import Statements
 from compiler.lower.values import scalar_type
-
-if TYPE_CHECKING:
-    from compiler.lower.base import Builder
-    from compiler.lower.expressions import Expressions
-    from compiler.source import Span
+from compiler.source import Span
 
 _WIDER = {"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 

@@ -10,14 +10,12 @@ An index beyond the end is undefined in the language; here it means the last ele
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler import core as c
 from compiler import types as t
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def expanded(node: c.Statement) -> tuple[c.Statement, ...] | None:

@@ -15,21 +15,17 @@ again, so none can make it slow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from compiler import syntax as s
+from compiler.diagnostics import Diagnostics
+from compiler.lexer import Tokens
 from compiler.parser.blocks import Blocks
 from compiler.parser.cursor import MAX_CHAIN, Cursor, SyntaxMistakeError, TooDeepError
 from compiler.parser.declarations import Declarations
 from compiler.parser.expressions import Expressions
 from compiler.parser.statements import Statements
 from compiler.parser.types import Types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from compiler.diagnostics import Diagnostics
-    from compiler.lexer import Tokens
 
 __all__ = ["MAX_CHAIN", "Parser", "parse"]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from compiler import syntax as s
-from compiler.parser.cursor import SyntaxMistakeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.parser.cursor import Cursor
-    from compiler.parser.expressions import Expressions
-    from compiler.parser.statements import Statements
-    from compiler.parser.types import Types
-    from compiler.source import Span
+from compiler.parser.cursor import Cursor, SyntaxMistakeError
+from compiler.parser.expressions import Expressions
+from compiler.parser.statements import Statements
+from compiler.parser.types import Types
+from compiler.source import Span
 
 _T = TypeVar("_T")
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from compiler.diagnostics import Diagnostics
 from compiler.lexer import KEYWORDS, SOFT_KEYWORDS, Tokens
 from compiler.source import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MAX_DEPTH = 200  # of what stands within brackets, braces and prefixes
 MAX_CHAIN = 1000  # of operators, and of `else if`s, one upon the other

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from compiler import syntax as s
-from compiler.parser.cursor import DECLARATION_STARTS, NotClosedError, SyntaxMistakeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from compiler.parser.blocks import Blocks
-    from compiler.parser.cursor import Cursor
-    from compiler.parser.expressions import Expressions
-    from compiler.parser.statements import Statements
-    from compiler.parser.types import Types
-    from compiler.source import Span
+from compiler.parser.blocks import Blocks
+from compiler.parser.cursor import DECLARATION_STARTS, Cursor, NotClosedError, SyntaxMistakeError
+from compiler.parser.expressions import Expressions
+from compiler.parser.statements import Statements
+from compiler.parser.types import Types
+from compiler.source import Span
 
 
 class Declarations:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compiler import syntax as s
 from compiler.diagnostics import Diagnostics
 from compiler.lexer import SOFT_KEYWORDS
-from compiler.parser.cursor import SyntaxMistakeError, TooDeepError
+from compiler.parser.cursor import Cursor, SyntaxMistakeError, TooDeepError
 from compiler.parser.literals import base_of, integer, unescape
 from compiler.parser.types import ADDITION, Types
 from compiler.source import Span
-
-if TYPE_CHECKING:
-    from compiler.parser.cursor import Cursor
 
 _LEVELS: dict[str, int] = {
     "||": 2,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from compiler import syntax as s
 from compiler.lexer import SOFT_KEYWORDS
-from compiler.parser.cursor import MAX_CHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from compiler.parser.cursor import Cursor
-    from compiler.parser.expressions import Expressions
-    from compiler.parser.types import Types
-    from compiler.source import Span
+from compiler.parser.cursor import MAX_CHAIN, Cursor
+from compiler.parser.expressions import Expressions
+from compiler.parser.types import Types
+from compiler.source import Span
 
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", "&=", "|=", "^=", "|+|=", "|-|="}
 

@@ -6,21 +6,16 @@ A failing index (a register, counter or meter beyond its end) does nothing, as i
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from .. import bmv2
+from ..bmv2 import Expr, Primitive
 from ..place import JsonError
+from .alike import Family
 from .expression import Exprs, Rep, cast
 from .names import c_string, comment, spoken
 from .temporaries import SCALARS
-from .unit import c_type, indent, own_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..bmv2 import Expr, Primitive
-    from .alike import Family
-    from .unit import Unit
+from .unit import Unit, c_type, indent, own_name
 
 REWRITTEN = {  # primitives that are another way to say `assign(dst, a op b)`
     "add": "+",

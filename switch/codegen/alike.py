@@ -14,17 +14,12 @@ trace tells included.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from .. import bmv2
+from ..bmv2 import Action, Expr, Field, Primitive, Program
 from .temporaries import SCALARS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ..bmv2 import Action, Expr, Field, Primitive, Program
 
 FEWEST = 4  # members; of fewer the bodies are quicker where they are called
 SHORTEST = 6  # steps; fewer are no longer than the call

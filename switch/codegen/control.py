@@ -7,17 +7,13 @@ must go on whatever its program does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import bmv2
+from ..bmv2 import ActionCall, Conditional, Pipeline, Table
 from ..place import JsonError
 from .action import jumps_back, trace_text, turn
 from .expression import Exprs
 from .names import Names, spoken
 from .unit import Unit
-
-if TYPE_CHECKING:
-    from ..bmv2 import ActionCall, Conditional, Pipeline, Table
 
 
 class ControlWriter:

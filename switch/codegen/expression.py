@@ -15,19 +15,14 @@ BMv2 computes with integers of any size, and compilers write `(a - b) & 0xffff` 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from .. import bmv2
-from ..bmv2 import Op
+from ..bmv2 import Expr, Op
 from ..place import JsonError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..bmv2 import Expr
-    from .unit import Unit
+from .unit import Unit
 
 WIDE_MAX = 1 << 14  # bits; no interval is taken to be larger
 

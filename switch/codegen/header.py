@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .bits import load, pieces, store
+from ..bmv2 import Field, HeaderType
+from .bits import Piece, load, pieces, store
 from .temporaries import SCALARS
 from .unit import WIDE_BITS, Unit, c_type
-
-if TYPE_CHECKING:
-    from ..bmv2 import Field, HeaderType
-    from .bits import Piece
 
 
 def emit_structs(unit: Unit) -> str:

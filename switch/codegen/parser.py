@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import bmv2
+from ..bmv2 import Expr, ParserOp, ParseState, Transition
 from ..place import JsonError
 from .action import Actions
 from .bits import load
 from .expression import Exprs
 from .names import Names, c_string, spoken
 from .unit import WIDE_BITS, Unit, c_type
-
-if TYPE_CHECKING:
-    from ..bmv2 import Expr, ParserOp, ParseState, Transition
 
 CORE_ERRORS = ("NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from .. import bmv2
+from ..bmv2 import Program
 from ..c_files import joined
 from ..layout import (
     action_size,
@@ -25,11 +26,6 @@ from .stateful import emit_calculation, emit_calculations, emit_checksums, emit_
 from .table import emit_apply, emit_descriptions, warm_table
 from .unit import Unit
 from .waiting import emit_waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..bmv2 import Program
 
 INGRESS_FIELDS = (  # set before ingress, from the packet
     ("standard_metadata.ingress_port", "p->ingress_port"),

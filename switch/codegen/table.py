@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import bmv2
+from ..bmv2 import Table
 from ..layout import (
     entry_layout,
     is_small,
@@ -17,9 +16,6 @@ from ..layout import (
 from .expression import Exprs
 from .names import c_string, comment, spoken
 from .unit import Unit
-
-if TYPE_CHECKING:
-    from ..bmv2 import Table
 
 MATCHES = {"exact": "SW_EXACT", "lpm": "SW_LPM", "ternary": "SW_TERNARY", "range": "SW_RANGE"}
 

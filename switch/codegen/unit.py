@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from ..bmv2 import Field, HeaderType, Program, Stack
 from ..layout import cell_bytes
-from .alike import families
+from .alike import Family, families
 from .lazy_headers import late_headers
 from .names import Names
 from .temporaries import SCALARS, StageVariables, Uses, stage_variables, temporaries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..bmv2 import Field, HeaderType, Program, Stack
-    from .alike import Family
 
 WIDE_BITS = 128  # above this a value is a wide_t
 

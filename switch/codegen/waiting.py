@@ -8,19 +8,14 @@ can tell.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from .. import bmv2
+from ..bmv2 import Primitive, Program
 from .names import Names
 from .temporaries import SCALARS
-from .unit import c_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..bmv2 import Primitive, Program
-    from .unit import Unit
+from .unit import Unit, c_type
 
 _WORD = 64
 _KNOWN = "h->known & "  # of a late header: its memory means anything

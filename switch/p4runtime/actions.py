@@ -6,18 +6,14 @@ meant is settled here, per table or profile, when a pipeline is set.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
 from switch.p4runtime import values as wire
 from switch.p4runtime.errors import RequestError, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from switch.p4runtime.symbols import Action
+from switch.p4runtime.symbols import Action
 
 Call = tuple[int, tuple[int, ...]]
 """An action's index in the data plane and its arguments."""

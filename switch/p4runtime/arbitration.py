@@ -14,18 +14,14 @@ to the bidder alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r, rpc_code, rpc_status
+from google.protobuf import any_pb2
 
 from switch.p4runtime.errors import denied, invalid, not_found, precondition
 from switch.p4runtime.roles import RoleConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from google.protobuf import any_pb2
 
 ElectionId = int
 """Both halves of a `Uint128` as one number."""

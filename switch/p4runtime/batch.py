@@ -12,13 +12,11 @@ checks here. So what must be whole is done in two calls: first what may be refus
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from switch import dataplane as dp
 from switch.p4runtime.errors import RequestError, aborted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _ABSENT = object()
 

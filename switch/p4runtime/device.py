@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r, rpc_code
 
@@ -39,9 +39,6 @@ from switch.p4runtime.pipeline import Pipeline, read_device_config
 from switch.p4runtime.programs import Programs
 from switch.p4runtime.roles import Scope
 from switch.place import JsonError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 log = logging.getLogger(__name__)
 

@@ -7,17 +7,14 @@ they get their types back.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
 from switch.p4runtime import p4data
+from switch.p4runtime.batch import Batch
 from switch.p4runtime.errors import already_exists, invalid, not_found
-
-if TYPE_CHECKING:
-    from switch.p4runtime.batch import Batch
-    from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline import Pipeline
 
 
 class Digests:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from finsy.proto import p4r
 
@@ -20,16 +20,12 @@ from switch.p4runtime.errors import (
 )
 from switch.p4runtime.externs import Externs
 from switch.p4runtime.packetio import PacketCodec
+from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.profiles import Profiles
 from switch.p4runtime.record import Record
 from switch.p4runtime.replication import Replication
+from switch.p4runtime.roles import Scope
 from switch.p4runtime.tables import Tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from switch.p4runtime.pipeline import Pipeline
-    from switch.p4runtime.roles import Scope
 
 _VERBS = {
     p4r.Update.INSERT: dp.Verb.INSERT,

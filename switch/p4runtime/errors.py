@@ -11,13 +11,10 @@ the sentence lists the failures. A client is never left with a half-told status.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf import any_pb2
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SPACE = "closlab"
 STATUS_DETAILS = "grpc-status-details-bin"

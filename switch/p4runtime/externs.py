@@ -6,12 +6,13 @@ set is kept here as well, because the data plane knows it only as joined numbers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from finsy.proto import p4d, p4r
 
 from switch import dataplane as dp
 from switch.p4runtime import p4data
+from switch.p4runtime.batch import Batch, Plane
 from switch.p4runtime.errors import (
     already_exists,
     exhausted,
@@ -19,17 +20,11 @@ from switch.p4runtime.errors import (
     out_of_range,
     unimplemented,
 )
+from switch.p4runtime.keys import KeyCodec
 from switch.p4runtime.meters import check_rates, config_of, rates_of
-from switch.p4runtime.symbols import Match
+from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.symbols import Array, Match, Register
 from switch.p4runtime.values import all_ones, prefix_mask
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from switch.p4runtime.batch import Batch, Plane
-    from switch.p4runtime.keys import KeyCodec
-    from switch.p4runtime.pipeline import Pipeline
-    from switch.p4runtime.symbols import Array, Register
 
 MemberKey = tuple[tuple[int, ...], tuple[int, ...]]
 

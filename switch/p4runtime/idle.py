@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from finsy.proto import p4r
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from switch import dataplane as dp
-    from switch.p4runtime.tables import Tables
+from switch import dataplane as dp
+from switch.p4runtime.tables import Tables
 
 
 def notification(

@@ -7,14 +7,11 @@ and ids that two names would share.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from finsy.proto import p4i, p4t
 
 from switch import dataplane as dp
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MATCH = {
     dp.MatchKind.EXACT: p4i.MatchField.EXACT,

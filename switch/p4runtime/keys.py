@@ -9,16 +9,13 @@ tuples, whatever their spelling was.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from finsy.proto import p4r
 
 from switch.p4runtime import values as wire
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.symbols import KeyField, Match
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 Masked = tuple[int, int]
 

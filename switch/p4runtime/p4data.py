@@ -6,17 +6,13 @@ the type from P4Info and meet the leaves in order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4d, p4t
 
 from switch.p4runtime import values
 from switch.p4runtime.errors import invalid, unimplemented
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from switch.p4runtime.symbols import Symbols
+from switch.p4runtime.symbols import Symbols
 
 
 def build(spec: p4t.P4DataTypeSpec, symbols: Symbols, leaves: Iterator[int]) -> p4d.P4Data:

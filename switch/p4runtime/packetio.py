@@ -6,18 +6,14 @@ by id. Fields are packed in the P4Info's order, most significant bit first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from finsy.proto import p4r
 
 from switch.p4runtime import values as wire
 from switch.p4runtime.errors import RequestError, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from switch.p4runtime.pipeline import Pipeline
-    from switch.p4runtime.symbols import Field
+from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.symbols import Field
 
 
 class PacketCodec:

@@ -8,36 +8,34 @@ a few dictionary lookups. Of the program's megabytes all switches that run it ke
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from finsy.proto import p4i, p4r
 from google.protobuf.message import DecodeError
 
 from switch import dataplane as dp
+from switch.objects import HeaderInfo
 from switch.p4runtime.actions import ActionCodec
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.infer import action_names
 from switch.p4runtime.keys import KeyCodec
+from switch.p4runtime.names import Names
 from switch.p4runtime.ports import Ports
 from switch.p4runtime.roles import Owners
 from switch.p4runtime.symbols import (
     Action,
+    Directory,
     Field,
     KeyField,
     Match,
     Profile,
     Symbols,
+    T,
     Table,
     ValueSet,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from switch.objects import HeaderInfo
-    from switch.p4runtime.names import Names
-    from switch.p4runtime.symbols import Directory, T
 
 _KIND = {
     Match.EXACT: dp.MatchKind.EXACT,

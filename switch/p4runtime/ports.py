@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from switch.p4runtime import values as wire
 from switch.p4runtime.errors import invalid
-
-if TYPE_CHECKING:
-    from switch.p4runtime.names import Names
+from switch.p4runtime.names import Names
 
 
 class Ports:

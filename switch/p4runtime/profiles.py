@@ -9,12 +9,14 @@ References are counted, so that what an entry or a group uses cannot be deleted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
+from switch.p4runtime.actions import Call
+from switch.p4runtime.batch import Batch
 from switch.p4runtime.errors import (
     already_exists,
     exhausted,
@@ -23,17 +25,10 @@ from switch.p4runtime.errors import (
     precondition,
     unimplemented,
 )
-from switch.p4runtime.record import OneShot, OneShotAction, Watch
+from switch.p4runtime.pipeline import Pipeline, ProfileBinding, TableBinding
+from switch.p4runtime.ports import Ports
+from switch.p4runtime.record import OneShot, OneShotAction, Record, Watch
 from switch.p4runtime.symbols import unknown_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from switch.p4runtime.actions import Call
-    from switch.p4runtime.batch import Batch
-    from switch.p4runtime.pipeline import Pipeline, ProfileBinding, TableBinding
-    from switch.p4runtime.ports import Ports
-    from switch.p4runtime.record import Record
 
 FIRST_HIDDEN_ID = 0x4000_0000
 

@@ -7,20 +7,16 @@ and register cells are carried over for arrays that keep their name and shape.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
+from switch.p4runtime.batch import Plane
 from switch.p4runtime.entities import Entities, Rehearsal
 from switch.p4runtime.errors import invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from switch.p4runtime.batch import Plane
-    from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline import Pipeline
 
 
 def export(entities: Entities, *, with_counters: bool) -> list[p4r.Update]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
-
-if TYPE_CHECKING:
-    from switch.p4runtime.actions import Call
-    from switch.p4runtime.pipeline import Pipeline
-    from switch.p4runtime.ports import Ports
+from switch.p4runtime.actions import Call
+from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.ports import Ports
 
 Key = tuple[tuple[int, ...], tuple[int, ...], int]
 """What identifies an entry in its table: values, masks and priority."""

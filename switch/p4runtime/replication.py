@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
+from switch.p4runtime.batch import Batch
 from switch.p4runtime.errors import already_exists, invalid, not_found, unimplemented
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from switch.p4runtime.batch import Batch
-    from switch.p4runtime.ports import Ports
+from switch.p4runtime.ports import Ports
 
 MAX_GROUP = 65_535
 MAX_SESSION = 32_767

@@ -20,19 +20,14 @@ without limits write those.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
+from google.protobuf import any_pb2
+from google.protobuf.message import Message
 
 from switch.p4runtime.errors import RequestError, denied, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from finsy.proto import p4i
-    from google.protobuf import any_pb2
-    from google.protobuf.message import Message
 
 ANNOTATION = "@p4runtime_role("
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')

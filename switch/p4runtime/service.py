@@ -9,25 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from finsy.proto import p4r, rpc_code
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from files import FileError, read_bytes
 from switch.p4runtime.arbitration import Stream
+from switch.p4runtime.device import Device
 from switch.p4runtime.errors import STATUS_DETAILS, RequestError, batch_status, exhausted
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from google.protobuf.message import Message
-
-    from switch.p4runtime.device import Device
 
 log = logging.getLogger(__name__)
 

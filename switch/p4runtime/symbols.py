@@ -6,18 +6,16 @@ that knows its own name, so that messages can say `table ingress.ipv4_lpm` and n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from finsy.proto import p4i, p4t
 
 from params.data import Data
 from switch.p4runtime.errors import invalid
 from switch.p4runtime.names import Names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 KIND_OF_PREFIX = {
     0x01: "action",

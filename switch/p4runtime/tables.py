@@ -7,13 +7,13 @@ entry proper and what it has seen; counters and idle times are always asked of i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from finsy.proto import p4i, p4r
 
 from switch import dataplane as dp
-from switch.p4runtime.batch import Batch
+from switch.p4runtime.batch import Batch, Plane
 from switch.p4runtime.errors import (
     RequestError,
     already_exists,
@@ -23,15 +23,10 @@ from switch.p4runtime.errors import (
     unimplemented,
 )
 from switch.p4runtime.meters import check_rates, rates_of
+from switch.p4runtime.pipeline import Pipeline, TableBinding
+from switch.p4runtime.profiles import Profiles
 from switch.p4runtime.record import Key, Record
 from switch.p4runtime.symbols import unknown_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from switch.p4runtime.batch import Plane
-    from switch.p4runtime.pipeline import Pipeline, TableBinding
-    from switch.p4runtime.profiles import Profiles
 
 _INSERT, _MODIFY, _DELETE = dp.Verb.INSERT, dp.Verb.MODIFY, dp.Verb.DELETE
 

@@ -7,12 +7,8 @@ canonical form, so the server keeps integers and reads back canonical strings.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from switch.p4runtime.errors import out_of_range
-
-if TYPE_CHECKING:
-    from switch.p4runtime.symbols import Field
+from switch.p4runtime.symbols import Field
 
 
 def decode(value: bytes, bits: int, what: str) -> int:

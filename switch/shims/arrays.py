@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
+from switch.p4runtime.pipeline import TableBinding
+from switch.p4runtime.symbols import Array
 from switch.shims.session import CommandError, Session, named, need, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from switch.p4runtime.pipeline import TableBinding
-    from switch.p4runtime.symbols import Array
 
 _MICROSECONDS = 1_000_000
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from switch.shims.session import Session, need, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def do_set_queue_depth(session: Session, words: list[str]) -> Iterator[str]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
+from switch.p4runtime.pipeline import ProfileBinding
 from switch.shims.session import Session, named, need, number
 from switch.shims.tables import dump_call, parse_action, parse_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from switch.p4runtime.pipeline import ProfileBinding
 
 _NO_LIMIT = 1 << 16
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
 from switch.shims.session import CommandError, Node, Session, need, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NO_LIMIT = 1 << 16
 

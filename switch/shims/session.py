@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
 from switch.p4runtime import values as wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from switch.p4runtime.device import Device
-    from switch.p4runtime.pipeline import Pipeline, TableBinding
-    from switch.p4runtime.symbols import Field
+from switch.p4runtime.device import Device
+from switch.p4runtime.pipeline import Pipeline, TableBinding
+from switch.p4runtime.symbols import Field
 
 TOP_PRIORITY = 1 << 24
 """The P4Runtime priority of simple_switch's priority 0."""

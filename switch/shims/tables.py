@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from finsy.proto import p4r
 
 from switch import dataplane as dp
-from switch.p4runtime.symbols import KeyField, Match
+from switch.p4runtime.pipeline import TableBinding
+from switch.p4runtime.symbols import Action, KeyField, Match
 from switch.p4runtime.values import all_ones
 from switch.shims.session import (
     TOP_PRIORITY,
@@ -18,12 +19,6 @@ from switch.shims.session import (
     number,
     value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from switch.p4runtime.pipeline import TableBinding
-    from switch.p4runtime.symbols import Action
 
 _NO_LIMIT = 1 << 30
 
