@@ -39,11 +39,6 @@ class Signal(IntEnum):
     QUEUE = 3  # ns that the queue takes at the link's rate
 
     @property
-    def is_least(self) -> bool:
-        """Whether the lower value is the worse one."""
-        return self in (Signal.ABW, Signal.ABW_SHARE)
-
-    @property
     def first(self) -> int:
         """Below it is a compact tag's bucket 0; each octave above has two buckets."""
         return {Signal.ABW: 32, Signal.ABW_SHARE: 0, Signal.DELAY: 16, Signal.QUEUE: 16}[self]

@@ -254,14 +254,6 @@ def _pool(found: Findings) -> Iterator[Finding]:
 # --- classes --------------------------------------------------------------------------------------
 
 
-def _lossless_tcs(switch: Switch, port: Port, lossless: frozenset[int]) -> frozenset[int]:
-    groups = switch.map_of(port, "tc_to_pg_map")
-    if groups is None:
-        return lossless
-    protected = {switch.group_of(port, priority) for priority in lossless}
-    return frozenset(tc for tc, group in groups.items() if group in protected) or lossless
-
-
 def _dscp(found: Findings) -> Iterator[Finding]:
     seen: dict[int, Counter[int]] = {}
     for switch, port in found.ports():
