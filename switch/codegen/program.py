@@ -212,20 +212,6 @@ def stages(unit: Unit) -> str:
     """The functions of the other half that the run-time calls."""
     ingress_first = [s for n, v in INGRESS_FIELDS for s in assign(unit, n, v)]
     lines = [
-        "/* The frame into headers; also for a clone of the original frame. */",
-        "static void run_parse(struct sw_run *r)",
-        "{",
-        "    struct pkt *p = r->pkt;",
-        "    struct phv *h = (struct phv *)p->phv;",
-    ]
-    lines += assign(unit, "standard_metadata.ingress_port", "p->ingress_port")[:1]
-    lines += [
-        "    const uint8_t *rest = parse_headers(r, h);",
-        "    p->len = p->frame_len - (uint32_t)(rest - p->frame);",
-        "    p->data = p->frame + (rest - p->frame);",
-        "    verify_checksums(r, h);",
-        "}",
-        "",
         "static void run_receive(struct sw_run *r)",
         "{",
         "    struct pkt *p = r->pkt;",
@@ -482,7 +468,6 @@ def descriptions(unit: Unit, name: str) -> str:
         if count:
             lines.append(f"    .{kind} = {kind},")
     lines += [
-        "    .parse = run_parse,",
         "    .receive = run_receive,",
         "    .warm = warm,",
         "    .ingress = run_ingress,",

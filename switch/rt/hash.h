@@ -33,11 +33,10 @@ static inline uint64_t hash_sum16(const uint8_t *p, size_t n)
 
 static inline uint64_t hash_fold16(uint64_t sum)
 {
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return ~sum & 0xffff;
+    sum += sum << 32 | sum >> 32; /* the upper half is that of both, and what they carry */
+    uint32_t half = (uint32_t)(sum >> 32);
+    half += half << 16 | half >> 16;
+    return (uint16_t)~(half >> 16);
 }
 
 static inline uint64_t hash_csum16(const uint8_t *p, size_t n)

@@ -9,7 +9,7 @@
 
 #include "pkt.h"
 
-#define SW_PROGRAM_ABI 8
+#define SW_PROGRAM_ABI 9
 
 struct sw;
 struct sw_table;
@@ -136,8 +136,7 @@ struct sw_program {
     const struct sw_profile_desc *profiles;
     const struct sw_array_desc *counters, *meters, *registers, *digests, *value_sets;
 
-    void (*parse)(struct sw_run *run);   /* the frame into headers; checksums verified */
-    void (*receive)(struct sw_run *run); /* the same, with the metadata of a packet received */
+    void (*receive)(struct sw_run *run); /* the frame into headers; checksums verified */
     /* Bring what packets may find in large tables into the cache; at most SW_GATHER of them. */
     void (*warm)(const struct sw_state *state, struct pkt *const *packets, unsigned n);
     void (*ingress)(struct sw_run *run); /* the ingress control; fills the requests */

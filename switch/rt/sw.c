@@ -598,10 +598,10 @@ static void clone_ingress(struct sw *sw, struct sw_run *run, const struct pkt *p
     clone->ingress_ns = p->ingress_ns;
     clone->absent = p->absent;
     clone->ingress_len = clone->length = p->frame_len + p->absent;
-    clone->type = PKT_INGRESS_CLONE;
     struct sw_run again = {.sw = sw, .state = &sw->state, .pkt = clone, .now = run->now};
-    program->parse(&again);
+    program->receive(&again); /* as if it were received */
     program->reset_metadata(clone->phv);
+    clone->type = PKT_INGRESS_CLONE;
     program->copy_list(p->clone_list, clone->phv, p->phv);
     send_clone(sw, run, clone, session);
 }
@@ -1151,13 +1151,15 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
         note_room(port, now);
     if (SW_UNLIKELY(port->llr != NULL && link_waits(port)))
         return earlier(wake, link_wake(port));
+    if (port->wire)
+        return wake;
     unsigned word = port->number / 64u;
-    if (!port->tm.backlog && !port->wire) {
+    if (port->tm.backlog || SW_LIKELY(!port->llr)) /* what comes meanwhile waits as well */
+        sw->busy_until[port->number] = port->tm.idle_at;
+    if (!port->tm.backlog) {
         sw->backlog[word] &= ~((uint64_t)1 << port->number % 64);
         if (!sw->backlog[word])
             sw->backlog_words &= (uint8_t)~(1u << word);
-    } else if (!port->wire) {
-        sw->busy_until[port->number] = port->tm.idle_at;
     }
     return wake;
 }
@@ -1199,8 +1201,8 @@ SW_INLINE ns_t service_ports(struct sw *sw, ns_t now)
             return now + 1;
         sw->has_newcomers = false;
         wake = SW_NEVER;
-        for (unsigned word = 0, words; (words = sw->backlog_words >> word) != 0; word++) {
-            word += (unsigned)__builtin_ctz(words);
+        for (unsigned words = sw->backlog_words, word; words; words = sw->backlog_words & -2u << word) {
+            word = (unsigned)__builtin_ctz(words);
             for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
                 uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
                 ns_t busy = sw->busy_until[number];
