@@ -46,7 +46,7 @@ class ControlWriter:
         done = ["done:"] if any("goto done;" in s for s in lines) else []
         return "\n".join(
             [
-                f"static void control_{function}(struct sw_run *r, struct phv *h)",
+                f"SW_INLINE void control_{function}(struct sw_run *r, struct phv *h)",
                 "{",
                 *variables,
                 f'    SW_TRACE(r, "{function}");',

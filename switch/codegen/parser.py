@@ -51,7 +51,7 @@ class ParserWriter:
         text = [
             *self.error_names(),
             "/* Returns where the bytes begin that no header covers. */",
-            "static const uint8_t *parse_headers(struct sw_run *r, struct phv *h)",
+            "SW_INLINE const uint8_t *parse_headers(struct sw_run *r, struct phv *h)",
             "{",
             "    const uint8_t *p = r->pkt->frame, *const end = p + r->pkt->frame_len;",
             f"    uint32_t error = {self.error('NoError')};",

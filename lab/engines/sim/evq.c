@@ -154,10 +154,13 @@ static bool insert_open(struct evq *queue, struct evq_key key)
 static void sort_few(struct evq_key *keys, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
+        if (before(&keys[i - 1], &keys[i]))
+            continue;
         struct evq_key key = keys[i];
         uint32_t place = i;
-        for (; place > 0 && before(&key, &keys[place - 1]); place--)
+        do
             keys[place] = keys[place - 1];
+        while (--place > 0 && before(&key, &keys[place - 1]));
         keys[place] = key;
     }
 }
@@ -247,17 +250,21 @@ static uint64_t next_bucket(const struct evq *queue)
 static void open_bucket(struct evq *queue, uint64_t bucket)
 {
     struct evq_wheel *wheel = queue->wheel;
-    uint32_t at = bucket % BUCKETS;
-    queue->at = queue->end = 0;
-    queue->opened = bucket;
-    for (uint32_t number = wheel->first[at], next; number; number = next) {
-        struct note *note = &wheel->notes[number - 1];
+    struct evq_key *open = queue->open;
+    struct note *note = NULL;
+    uint32_t at = bucket % BUCKETS, first = wheel->first[at], end = 0;
+    for (uint32_t number = first; number; number = note->next) {
+        note = &wheel->notes[number - 1];
         __builtin_prefetch(note->key.event); /* which knows whether it is due, when its turn comes */
-        queue->open[queue->end++] = note->key;
-        next = note->next;
-        note->next = wheel->free;
-        wheel->free = number;
+        open[end++] = note->key;
     }
+    if (note) {
+        note->next = wheel->free;
+        wheel->free = first;
+    }
+    queue->at = 0;
+    queue->end = end;
+    queue->opened = bucket;
     wheel->first[at] = 0;
     wheel->filled[at / 64] &= ~((uint64_t)1 << at % 64);
     while (queue->heap_used && queue->heap[0].time >> BUCKET_BITS == bucket) {
