@@ -18,12 +18,12 @@ void blocks_free(struct blocks *blocks)
         next = chunk->next;
         free(chunk);
     }
-    blocks_init(blocks, blocks->step);
+    blocks_init(blocks, blocks->step_bits);
 }
 
 static size_t size_of(const struct blocks *blocks, unsigned class)
 {
-    size_t lines = (class + 1) * (size_t)blocks->step / BLOCKS_LINE;
+    size_t lines = (class + 1) * ((size_t)1 << blocks->step_bits) / BLOCKS_LINE;
     return (lines + (lines % 4 == 0)) * BLOCKS_LINE;
 }
 

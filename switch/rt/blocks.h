@@ -9,7 +9,8 @@
 
 #include "base.h"
 
-#define BLOCKS_LINE 64u
+#define BLOCKS_LINE_BITS 6
+#define BLOCKS_LINE (1u << BLOCKS_LINE_BITS)
 #define BLOCKS_CLASSES 256u /* of sizes */
 
 struct blocks {
@@ -18,13 +19,13 @@ struct blocks {
         uint8_t *first, *end;
     } fresh[BLOCKS_CLASSES];
     struct blocks_chunk *chunks;
-    uint32_t step;      /* bytes, whole lines */
+    uint32_t step_bits; /* of its bytes, whole lines */
     size_t chunk_bytes; /* the last one's */
 };
 
-static inline void blocks_init(struct blocks *blocks, uint32_t step)
+static inline void blocks_init(struct blocks *blocks, uint32_t step_bits)
 {
-    *blocks = (struct blocks){.step = step};
+    *blocks = (struct blocks){.step_bits = step_bits};
 }
 void blocks_free(struct blocks *blocks); /* all there ever were */
 
@@ -35,7 +36,7 @@ void *blocks_refill(struct blocks *blocks, unsigned class);
  * is out or there are no such large blocks. */
 static inline void *blocks_take(struct blocks *blocks, size_t bytes, uint8_t *class)
 {
-    size_t wanted = (bytes - 1) / blocks->step;
+    size_t wanted = (bytes - 1) >> blocks->step_bits;
     if (SW_UNLIKELY(wanted >= BLOCKS_CLASSES))
         return NULL;
     void *block = blocks->free[*class = (uint8_t)wanted];

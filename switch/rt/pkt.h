@@ -78,7 +78,7 @@ struct pkt {
     _Alignas(16) uint8_t phv[];
 };
 
-#define PKT_STEP 256u
+#define PKT_STEP_BITS 8 /* of 256 bytes */
 #define PKT_PACKED_USUAL 320u /* bytes of one that is packed (waiting.h) */
 
 struct pkt_pool {
@@ -87,8 +87,8 @@ struct pkt_pool {
 
 static inline void pkt_pool_init(struct pkt_pool *pool)
 {
-    blocks_init(&pool->blocks, PKT_STEP);
-    blocks_init(&pool->packed, BLOCKS_LINE);
+    blocks_init(&pool->blocks, PKT_STEP_BITS);
+    blocks_init(&pool->packed, BLOCKS_LINE_BITS);
 }
 
 /* Every packet must be back. */
@@ -109,7 +109,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool, uint32_t phv_size, ui
     if (SW_UNLIKELY(!p))
         return NULL;
     const size_t set_by_hand = offsetof(struct pkt, absent);
-    memset((uint8_t *)p + set_by_hand, 0, sizeof *p - set_by_hand);
+    sw_wipe((uint8_t *)p + set_by_hand, sizeof *p - set_by_hand);
     p->class = class;
     p->frame = p->data = p->phv + phv_size + headroom;
     p->frame_len = p->len = len;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define PS 1000u
+#define PS_OF_A_BYTE (8000000000000u) /* at one bit a second */
 
 void tm_init(struct tm_port *port)
 {
@@ -26,6 +27,7 @@ static void set_busy(struct tm_port *port, ps_t until)
 void tm_set_link(struct tm_port *port, bps_t rate, ns_t delay, uint32_t overhead)
 {
     port->rate = rate;
+    port->of_byte = rate && PS_OF_A_BYTE % rate == 0 ? PS_OF_A_BYTE / rate : 0;
     port->delay = delay;
     port->overhead = overhead;
     set_busy(port, port->busy_until);
@@ -136,8 +138,6 @@ static bool has_credit(struct tm_schedule *schedule, unsigned priority, ns_t now
     *wake = credit->ask_at < *wake ? credit->ask_at : *wake;
     return false;
 }
-
-#define PS_OF_A_BYTE (8000000000000u) /* at one bit a second */
 
 static ps_t lasts(bytes_t size, bps_t rate)
 {
@@ -315,7 +315,8 @@ ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start)
     if (port->idle_at == start)
         begin = port->busy_until;
     INVARIANT(begin >= port->busy_until); /* one frame after the other */
-    set_busy(port, begin + lasts(size + port->overhead, port->rate));
+    size += port->overhead;
+    set_busy(port, begin + (port->of_byte ? size * port->of_byte : lasts(size, port->rate)));
     return port->idle_at + port->delay;
 }
 

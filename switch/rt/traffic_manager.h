@@ -82,6 +82,7 @@ struct tm_port {
     ps_t busy_until;
     ns_t idle_at; /* when the link is free again; 0 without a rate */
     bps_t rate;   /* 0: unlimited */
+    ps_t of_byte; /* how long one lasts; 0 if that is not whole */
     ns_t delay;
     uint32_t overhead;
     uint8_t backlog; /* bit q: queue q is not empty */

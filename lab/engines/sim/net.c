@@ -1173,7 +1173,7 @@ static bool add_worker(struct net *net)
         return false;
     }
     *worker = (struct worker){.first = EVQ_NEVER};
-    blocks_init(&store->frames, BLOCKS_LINE);
+    blocks_init(&store->frames, BLOCKS_LINE_BITS);
     pkt_pool_init(&store->pool);
     net->stores[net->n_workers] = store;
     net->workers[net->n_workers++] = worker;
