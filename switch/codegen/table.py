@@ -67,6 +67,11 @@ def emit_apply(unit: Unit, table: Table) -> str:
     out = [f"/* table {comment(table.name)}: {table.match}, {table.size} entries */"]
     out.append(f"{unit.signature('uint32_t', f'apply_{name}')})")
     out.append("{")
+    if words and (default := table.default) and not unit.program.actions[default.action].body:
+        # It does nothing then: no line of the table is looked at.
+        out.append(f"    if (!SW_TRACES && sw_rests(r->state, TABLE_{name}))")
+        known = "false" if by_hit else f"ACTION_{unit.actions[default.action]}"
+        out.append(f"        return {known};")
     out.append(f"    const struct sw_table *t = &r->state->tables[TABLE_{name}];")
     if words:
         out.append(f'    SW_TRACE(r, "  table {spoken(table.name)}");')

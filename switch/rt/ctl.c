@@ -228,6 +228,7 @@ static enum ctl_reason write_table(const struct call *c)
         refer(c, desc, table_at(t, position)->action, -1);
         table_remove(t, position);
         c->state->n_large -= t->used == SW_WARM_MIN - 1;
+        state_note(c->state, c->head->object);
         return CTL_OK;
     }
     uint32_t action;
@@ -245,6 +246,7 @@ static enum ctl_reason write_table(const struct call *c)
             return CTL_NO_MEMORY;
         t->info[position].is_const = c->head->flags & CTL_BY_PROGRAM;
         c->state->n_large += t->used == SW_WARM_MIN;
+        state_note(c->state, c->head->object);
     } else if (position == TABLE_NONE) {
         return CTL_NOT_FOUND;
     } else {
@@ -277,6 +279,7 @@ static enum ctl_reason write_default(const struct call *c)
     }
     refer(c, desc, t->fallback->action, -1);
     set_action(c, desc, t->fallback, action, data);
+    state_note(c->state, c->head->object);
     refer(c, desc, action, 1);
     return CTL_OK;
 }

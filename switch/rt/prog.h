@@ -108,8 +108,15 @@ struct sw_state {
     uint64_t random; /* the generator's state */
     uint16_t drop_port;
     uint32_t n_large; /* tables of SW_WARM_MIN entries and more */
+    uint64_t *resting; /* bit t: table t is empty, and its default action the program's own */
     void *cells; /* of all counters */
 };
+
+/* Whether a table is as the program knows it, so that there is no need to look at it. */
+SW_INLINE bool sw_rests(const struct sw_state *state, uint32_t table)
+{
+    return state->resting[table / 64] >> table % 64 & 1;
+}
 
 /* One packet's run through a stage. */
 struct sw_run {

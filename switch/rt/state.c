@@ -52,6 +52,14 @@ static void set_default(struct sw_table *t, const struct sw_program *program)
                program->actions[desc->default_action].size);
 }
 
+void state_note(struct sw_state *state, uint32_t table)
+{
+    const struct sw_table *t = &state->tables[table];
+    bool rests = !t->used && t->fallback->action == t->desc->default_action;
+    state->resting[table / 64] &= ~((uint64_t)1 << table % 64);
+    state->resting[table / 64] |= (uint64_t)rests << table % 64;
+}
+
 bool state_init(struct sw_state *state, const struct sw_program *program, ns_t now)
 {
     (void)now;
@@ -63,12 +71,15 @@ bool state_init(struct sw_state *state, const struct sw_program *program, ns_t n
     state->meters = zeroed(program->n_meters, sizeof *state->meters);
     state->registers = mapped(program->registers_size);
     state->value_sets = zeroed(program->n_value_sets, sizeof *state->value_sets);
+    state->resting = zeroed(program->n_tables / 64 + 1, sizeof *state->resting);
     bool ok = state->tables && state->profiles && state->counters && state->meters &&
-              state->registers && state->value_sets;
+              state->registers && state->value_sets && state->resting;
     for (uint32_t i = 0; ok && i < program->n_tables; i++) {
         ok = table_init(&state->tables[i], &program->tables[i]);
-        if (ok)
-            set_default(&state->tables[i], program);
+        if (!ok)
+            break;
+        set_default(&state->tables[i], program);
+        state_note(state, i);
     }
     for (uint32_t i = 0; ok && i < program->n_profiles; i++)
         profile_init(&state->profiles[i], &program->profiles[i]);
@@ -103,5 +114,6 @@ void state_free(struct sw_state *state)
     unmap(state->registers, program->registers_size);
     unmap(state->cells, counters_size(program));
     free(state->value_sets);
+    free(state->resting);
     memset(state, 0, sizeof *state);
 }

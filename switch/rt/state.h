@@ -11,6 +11,8 @@ struct sw_value_set {
 
 bool state_init(struct sw_state *state, const struct sw_program *program, ns_t now);
 void state_free(struct sw_state *state);
+/* A table's entries, or its default action, have changed. */
+void state_note(struct sw_state *state, uint32_t table);
 
 /* A register array, of cells of up to 8 bytes or of whole words. */
 static inline struct sw_cells state_register(const struct sw_state *state, uint32_t number)

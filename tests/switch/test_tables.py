@@ -16,6 +16,7 @@ from compiler import compile_program
 from switch.dataplane import (
     Code,
     Dataplane,
+    DefaultWrite,
     Entry,
     EntryState,
     MatchKind,
@@ -46,6 +47,7 @@ class Model:
 
     info: TableInfo
     entries: dict[tuple[object, ...], Entry] = field(default_factory=dict)
+    default: int = 0  # what is written where none matches
 
     def key_of(self, e: Entry) -> tuple[object, ...]:
         priority = e.priority if self.info.needs_priority else 0
@@ -79,7 +81,7 @@ class Model:
     def find(self, packet: dict[str, int]) -> int:
         found = [e for e in self.entries.values() if self.matches(e, packet)]
         if not found:
-            return 0
+            return self.default
         best = max(self.rank(e) for e in found)
         return next(e.params[0] for e in found if self.rank(e) == best)
 
@@ -212,6 +214,35 @@ def test_random_changes(program: Program, seed: int, tmp_path: Path) -> None:
             read = dataplane.entries(model.info.index)
             got = {model.key_of(s.entry): s.entry.params for s in read}
             assert got == {k: e.params for k, e in model.entries.items()}
+    assert hits > 1000  # else the test does not test
+
+
+@pytest.mark.by_day(2)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_that_was_empty_is_looked_at_again(program: Program, seed: int) -> None:
+    """An entry, and another default action, come and go at a time."""
+    rng = random.Random(seed)
+    chooser = Chooser(rng)
+    models = [Model(t) for t in program.tables if t.keys]
+    hits = 0
+    with Dataplane("tables", program) as dataplane:
+        dataplane.add_port(1)
+        for step in range(1, 40):
+            for model in models:
+                table, action = model.info.index, model.info.actions[0]
+                if rng.random() < 0.5:
+                    model.default = step * (not model.default)
+                    own = (action, (step,)) if model.default else ()
+                    assert dataplane.write([DefaultWrite(table, *own)]) == [None]
+                elif model.entries:
+                    ((_, entry),) = model.entries.items()
+                    assert dataplane.write([TableWrite(Verb.DELETE, entry)]) == [None]
+                    model.entries.clear()
+                else:
+                    entry = chooser.entry(model.info, step)
+                    assert dataplane.write([TableWrite(Verb.INSERT, entry)]) == [None]
+                    model.entries[model.key_of(entry)] = entry
+            hits += check(dataplane, models, chooser, step * 1000)
     assert hits > 1000  # else the test does not test
 
 
