@@ -69,7 +69,7 @@ def emit_apply(unit: Unit, table: Table) -> str:
     out.append("{")
     if words and (default := table.default) and not unit.program.actions[default.action].body:
         # It does nothing then: no line of the table is looked at.
-        out.append(f"    if (!SW_TRACES && sw_rests(r->state, TABLE_{name}))")
+        out.append(f"    if (!SW_TRACES && SW_LIKELY(sw_rests(r->state, TABLE_{name})))")
         known = "false" if by_hit else f"ACTION_{unit.actions[default.action]}"
         out.append(f"        return {known};")
     out.append(f"    const struct sw_table *t = &r->state->tables[TABLE_{name}];")

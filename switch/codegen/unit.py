@@ -204,7 +204,7 @@ class Unit:
         is_valid = f"{self.paths[header]}.is_valid"
         if header not in self.late:
             return is_valid
-        return f"(h->known & LATE_{self.late[header]} && {is_valid})"
+        return f"(SW_UNLIKELY(h->known & LATE_{self.late[header]}) && {is_valid})"
 
     def asked(self, header: str) -> str:
         """The lvalue of a header in an expression, which has its memory cleared if need be."""
