@@ -22,13 +22,16 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import finsy as fy
 from finsy import p4client
 from finsy.gnmiclient import GNMIClientError
+from finsy.proto import p4i
 from finsy.proto.stratum1.p4_role_config_pb2 import P4RoleConfig
+from google.protobuf import text_format
 
 from controller.entities import Changes, DefaultAction, Entity, SwitchPlan, changes
 from controller.errors import ControllerError
@@ -187,7 +190,7 @@ async def connected(
 
     config = None
     if role:
-        found = fy.P4Schema(target.p4info).tables
+        found = fy.P4Schema(_p4info(target.p4info.read_text())).tables
         config = P4RoleConfig(shared_p4_ids=[found[name].id for name in tables])
     options = replace(_options(target), role_name=role, role_config=config, ready_handler=ready)
     async with fy.Switch(target.name, target.address, options) as switch:
@@ -209,11 +212,17 @@ def _options(target: Target) -> fy.SwitchOptions:
             cacert=tls.authority, cert=tls.certificate, private_key=tls.key
         )
     return fy.SwitchOptions(
-        p4info=target.p4info,
+        p4info=_p4info(target.p4info.read_text()),  # type: ignore[arg-type] # P4Schema takes both
         p4blob=target.program,
         device_id=target.device_id,
         channel_credentials=credentials,
     )
+
+
+@lru_cache(maxsize=4)
+def _p4info(text: str) -> p4i.P4Info:
+    """One for all switches that run it: to read a text takes longer than to connect to one."""
+    return text_format.Parse(text, p4i.P4Info())
 
 
 def result_of(task: asyncio.Future[_T], target: Target) -> _T:

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lab.machine.paths import keep_bytecode
+from lab.machine.speed import hand_down
 from lab.machine.tools import add_mininet, add_system_programs
 from tests import costs, depth
 from tests.waiting import SLOWNESS, TEST_S
 
-keep_bytecode()  # `closlab test` did already; here for who calls pytest
+# `closlab test` did both already; here for who calls pytest.
+keep_bytecode()
+hand_down()
 
 # No deadlines, and none for making examples: machines are noisy, and a first call may compile C.
 # Who changes the code hears of what the change broke, not of what nobody drew so far: the examples

@@ -17,6 +17,7 @@ import typer
 from lab.errors import LabError
 from lab.machine.paths import ROOT, keep_bytecode
 from lab.machine.processes import Job, side_by_side
+from lab.machine.speed import hand_down
 from lab.machine.tools import require_reference
 from switch.build import processors
 
@@ -55,6 +56,7 @@ def command(
     pytest = [*python, "pytest", "-m"]
     os.chdir(ROOT)
     keep_bytecode()  # pytest reads its plugins before it reads our conftest
+    hand_down()  # before anything is busy
     together = _at_once()
     if coverage:
         words = ["pytest", "-m", f"{kind} and not clock", *together, *(arguments or [])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
@@ -36,13 +37,19 @@ A, B, C, D = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 def compile_c(sources: Sequence[Path], *flags: str) -> Path:
     """Compiled with the repository's flags, and kept; what the compiler says against it is raised.
 
-    Whoever tests in parallel, or again, finds it built.
+    Whoever tests in parallel, or again, finds it built, and what others are made of as well.
     """
     options = [*FLAGS, *flags, f"-I{CORE}", "-iquote", str(build.RUNTIME)]
-    headers = (*sorted(CORE.rglob("*.h")), *build.LENT)
-    texts = (path.read_bytes() for path in (*sources, *headers))
-    name = f"test-{sources[0].stem}-{build.digest(build.compiler_id(), *options, *texts)}"
-    return build.compiled(name, sources, ["-lm"], options)
+    headers = [path.read_bytes() for path in (*sorted(CORE.rglob("*.h")), *build.LENT)]
+
+    def unit(source: Path) -> Path:
+        made_of = build.digest(build.compiler_id(), *options, source.read_bytes(), *headers)
+        return build.compiled(f"test-{source.stem}-{made_of}.o", [source], ["-c"], options)
+
+    with ThreadPoolExecutor(build.processors()) as workers:
+        units = [*workers.map(unit, sources)]
+    name = f"test-{sources[0].stem}-{build.digest(*options, *(unit.name for unit in units))}"
+    return build.compiled(name, units, ["-lm"], options)
 
 
 def compile_star(*flags: str) -> Path:
