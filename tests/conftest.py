@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from functools import cache
+from inspect import isfunction
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     lacks = any(kind in KINDS and not _has(kind, text) for kind in wanted)
     unwanted = (each.removeprefix("not ") for each in wanted if each.startswith("not "))
     return lacks or any(f"\npytestmark = pytest.mark.{kind}\n" in text for kind in unwanted) or None
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """By day half of all cases would be made to be left out."""
+    is_day = "not slow" in collector.config.option.markexpr.split(" and ")
+    marks = getattr(obj, "pytestmark", ()) if isfunction(obj) else ()
+    return [] if is_day and any(mark.name == "slow" for mark in marks) else None
 
 
 def _has(kind: str, text: str) -> bool:

@@ -56,7 +56,7 @@ def complaints(found: list[Judged]) -> list[str]:
     return [f"{v.what}\n{v.where}" for v in found if v.state is State.WRONG]
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_the_solution_passes(lesson: Lesson) -> None:
     found = judged(lesson, lesson.folder / "solution")

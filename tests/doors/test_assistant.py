@@ -13,20 +13,19 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.shared.exceptions import MCPError
 
 from doors.assistant.bounds import Bounds
-from doors.assistant.server import served
 from lab import api
 from lab.machine.paths import ROOT
 from tests.doors import hostile_requests
 from tests.lab.conftest import closlab
+
+if TYPE_CHECKING:  # which takes longer to read than all else that tests import
+    from mcp.client.client import Client
 
 SERVER = ("-c", "from lab.start import main; main()", "mcp")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -45,6 +44,9 @@ def _with(
     keeps: bool = False,
 ) -> None:
     """A session in this process."""
+    from mcp.client.client import Client
+
+    from doors.assistant.server import served
 
     async def session() -> None:
         with tempfile.TemporaryDirectory() as scratch:
@@ -70,6 +72,8 @@ async def _refused(client: Client, tool: str, **arguments: Any) -> str:
 
 def test_a_session_answers_why_h8_was_slow(tmp_path: Path) -> None:
     """As an assistant asks: by the protocol's own client, the server a process of its own."""
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
 
     async def session() -> None:
         server = StdioServerParameters(command=sys.executable, args=[*SERVER], env=ENVIRONMENT)
@@ -98,6 +102,8 @@ def test_a_session_answers_why_h8_was_slow(tmp_path: Path) -> None:
 
 
 def test_what_tools_tell_is_what_the_api_tells(tmp_path: Path) -> None:
+    from mcp.shared.exceptions import MCPError
+
     async def ask(client: Client) -> None:
         first = await _answer(client, "run", scenario=SMALL)
         changed = {"pfc.enabled": False, "transport.recovery": "selective"}

@@ -13,6 +13,7 @@ import closlab
 from lab.errors import LabError, RunError
 from lab.machine.paths import alone_in
 from lab.scenario import catalogue
+from tests.lab.conftest import closlab as command
 
 NAME = "x" * 300
 CLOSLAB = sys.executable, "-c", "from lab.start import main; main()"
@@ -100,10 +101,11 @@ def test_a_run_writes_to_its_folder_and_not_where_links_lead(tmp_path: Path) -> 
 
 def test_a_run_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
     for out in (tmp_path / "new", tmp_path / "deep" / "er"):
-        assert said("run", "bgp-clos", "--engine", "sim", "--out", str(out))[0] == 1
+        assert command("run", "bgp-clos", "--engine", "sim", "--out", str(out)).returncode == 1
         assert not out.exists()
     (tmp_path / "mine").mkdir()
-    assert said("run", "bgp-clos", "--engine", "sim", "--out", str(tmp_path / "mine"))[0] == 1
+    words = ("run", "bgp-clos", "--engine", "sim", "--out", str(tmp_path / "mine"))
+    assert command(*words).returncode == 1
     assert (tmp_path / "mine").exists()
 
 

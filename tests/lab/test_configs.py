@@ -49,7 +49,7 @@ def test_a_sound_fabric_is_sound_and_a_fault_is_found_alone(seed: int, tmp_path:
     assert complaint(seed, fault, tmp_path) == "", fault
 
 
-@pytest.mark.by_day(16)
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_a_run_can_show_is_shown_and_gone_when_cured(fault: str, tmp_path: Path) -> None:
     drawn, rule, _ = faulty(7, fault)
@@ -325,6 +325,7 @@ def test_what_is_malformed_is_told_with_its_place(what: str, tmp_path: Path) -> 
         pytest.fail(f"it was read: {fabric.left_out}")
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '"x"', "{" * 100_000, '{"PORT": {"Ethernet0": ', "\x00", "NaN"]
 )

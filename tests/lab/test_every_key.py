@@ -366,7 +366,7 @@ def test_every_key_there_is_has_a_place() -> None:
 
 
 def test_a_key_is_honoured_or_refused_by_name(tmp_path: Path) -> None:
-    assert not tried(lots(250, 1), tmp_path)
+    assert not tried(lots(125, 1), tmp_path)
 
 
 @pytest.mark.slow

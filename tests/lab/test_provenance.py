@@ -107,6 +107,7 @@ def _foot(report: Path) -> str:
     return unescape(found[0])
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -37,6 +37,7 @@ _DRIFTS = {**_JOB, "name": "second", "compute_ns": 20_001}
 _LEAVES = {**_JOB, "name": "second", "steps": 30}
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("jobs", "keys", "least"),
     [

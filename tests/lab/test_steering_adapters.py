@@ -38,7 +38,7 @@ def everybody_to_another(rng: random.Random, fabric: Fabric) -> str:
     return f"traffic={json.dumps({'kind': 'flows', 'flows': flows})}"
 
 
-@pytest.mark.by_day(6)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("seed", range(120))
 def test_a_drained_cable_is_left_after_a_round_trip_and_nothing_is_lost(
     seed: int, tmp_path: Path

@@ -35,7 +35,7 @@ def tuned(tmp_path: Path) -> Tuning:
     return found
 
 
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("name", shipped.names())
 def test_a_lever_stands_where_the_scenario_has_it(name: str) -> None:
     """To choose what is there already changes nothing; a slider's stops are in order."""

@@ -21,7 +21,7 @@ _CHOSEN = ("incast", "pfc-storm", "lossy-link", "training-gpt3")
 
 @pytest.mark.parametrize(
     "asked",
-    [*_CHOSEN, *range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 8))],
+    [*_CHOSEN, 0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))],
 )
 def test_nothing_is_lost_or_changed_on_the_way_by_a_folder(
     asked: str | int, tmp_path: Path

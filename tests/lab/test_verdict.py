@@ -80,7 +80,7 @@ def _run(name: str, out: Path) -> KeptRun:
 
 
 # The others at night: of those that are here each begins with words of its own.
-BY_DAY = ("incast", "hash-collision", "north-south", "straggler", "two-elephants", "victim-flow")
+BY_DAY = ("incast", "hash-collision", "straggler", "victim-flow")
 
 
 @pytest.mark.parametrize(

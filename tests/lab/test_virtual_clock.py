@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_else_happens(
     tmp_path: Path, name: str
 ) -> None:
     """At once in two processes, one of which captures frames, and once more in this one."""
-    changes = ("traffic.bytes=2MB",) if name == "lossy-link" else ()
+    changes = ("traffic.bytes=1MB",) if name == "lossy-link" else ()
     words = [word for change in changes for word in ("--set", change)]
     command = [*CLOSLAB, "run", name, "--engine", "sim", "--seed", "7", *words, "--out"]
     runs = [

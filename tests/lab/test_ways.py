@@ -81,6 +81,7 @@ def planes(seed: int, fault: str, out: Path) -> tuple[Run, int, int]:
     return run, count, at_us * 1000
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("fault", ["link: h1-leaf{here}", "link: h5-leaf{there}"])
 @pytest.mark.parametrize("seed", _PLANES)
 def test_a_host_goes_on_with_the_ports_it_has_left(seed: int, fault: str, tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from switch.dataplane import Dataplane
     from switch.ops import Op
 
+# Hardly optimised: what sanitizers add takes the compiler long to make quicker.
 FLAGS = (
-    f"-Werror {build.CHECKED} -fsanitize=address,undefined -fno-sanitize-recover=all"
+    f"-Og -Werror {build.CHECKED} -fsanitize=address,undefined -fno-sanitize-recover=all"
     " -fno-omit-frame-pointer"
 )
 

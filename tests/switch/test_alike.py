@@ -84,6 +84,7 @@ def drawn(seed: int, reads_results: bool) -> tuple[Json, list[str]]:
     return code, [line for _, said in members for line in said]
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("reads_results", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_families(seed: int, reads_results: bool) -> None:

@@ -219,10 +219,10 @@ def test_damage_is_noticed_or_harmless(name: str) -> None:
     rng = random.Random(name)
     root = json.loads(compiled(P4 / f"{name}.p4").source)
     refused = 0
-    for _ in range(150):
+    for _ in range(60):
         try:
             codegen.generate(read_program(damaged(rng, root)))
         except JsonError as error:
             assert str(error).startswith("$") or "primitive" in str(error) or str(error)
             refused += 1
-    assert refused > 30
+    assert refused > 12

@@ -297,6 +297,7 @@ def joined(packet: Packet, headers: list[str]) -> bytes:
     return b"".join(parts)
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_drawn_programs(seed: int) -> None:
     drawn = Drawn(seed)

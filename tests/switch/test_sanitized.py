@@ -41,7 +41,7 @@ def run(frames: int, seed: int, *programs: Path) -> None:
 @pytest.mark.by_day(1)
 @pytest.mark.parametrize("program", sorted(OWN.glob("*.p4")), ids=lambda program: program.stem)
 def test_own_programs(program: Path) -> None:
-    run(20_000, 1, program)
+    run(5_000, 1, program)
 
 
 @needs_sanitizers

@@ -94,7 +94,7 @@ def timeline(schedule: Schedule, outcome: Outcome) -> Timeline:
     return Timeline.gather(len(schedule), starts, finished)
 
 
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(
     "n", [2, 3, 8, 16, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 7, 64))]
 )

@@ -53,7 +53,7 @@ def assert_delivered(
     assert received.counters["messages_received"] == len(sizes)
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("recovery", Recovery)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_arrives_is_right_whatever_the_network_does(

@@ -115,7 +115,7 @@ def assert_right(star: Path, seed: int) -> None:
         assert report.counters["rx_data_bytes"] == total[host], f"seed {seed}"
 
 
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("seed", range(25))
 def test_a_random_world_comes_right(strict_star: Path, seed: int) -> None:
     assert_right(strict_star, seed)
