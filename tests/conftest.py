@@ -29,11 +29,15 @@ settings.register_profile(
     "closlab",
     deadline=None,
     derandomize=True,
-    max_examples=depth.of(100),
+    max_examples=depth.of(40),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "anew", settings.get_profile("closlab"), derandomize=False, print_blob=True
+    "anew",
+    settings.get_profile("closlab"),
+    derandomize=False,
+    max_examples=depth.of(100),
+    print_blob=True,
 )
 settings.load_profile("closlab")
 

@@ -53,7 +53,7 @@ def batches(first: int, count: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("numbers", numbers, ids=lambda r: f"{r.start}-{r.stop - 1}")
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("on", ["ours", "plain"])
 @pytest.mark.parametrize("number", [1, 2, 3, 1009])  # the last hashes where nobody comes
 def test_a_grown_program_does_what_it_says(number: int, on: str) -> None:

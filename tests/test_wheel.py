@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,17 @@ def files_in(folder: Path) -> set[str]:
     }
 
 
+def test_every_file_is_said_to_be_part_of_it() -> None:
+    """So that a wheel has it: nights build one."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    packages, kinds = tool["packages"]["find"]["include"], tool["package-data"]["*"]
+    for name in INSTALLED:
+        for file in map(Path, files_in(ROOT / name)):
+            package = ".".join((name, *file.parent.parts))
+            assert any(fnmatch(package, each) for each in packages), package
+            assert any(fnmatch(file.name, kind) for kind in ("*.py", *kinds)), f"{name}/{file}"
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, as builds leave folders behind."""
@@ -43,6 +56,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_all_that_the_folders_do(wheel: Path) -> None:
     """Whatever the code reads lies in one of these folders."""
     with zipfile.ZipFile(wheel) as archive:
@@ -53,6 +67,7 @@ def test_the_wheel_holds_all_that_the_folders_do(wheel: Path) -> None:
     assert {"p4src/fabric.p4", "switch/rt/sw.c", "traffic/core/host_main.c"} <= held
 
 
+@pytest.mark.slow
 def test_it_runs_a_scenario_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> None:
     """All of the code is the wheel's, and what a run leaves is where it was called."""
     site, here = tmp_path / "site", tmp_path / "here"

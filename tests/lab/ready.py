@@ -25,6 +25,7 @@ from typing import Any
 from lab.engines.sim.control import SimulatedSwitches
 from lab.machine import program
 from lab.machine.paths import ROOT
+from lab.runs.provenance import commit
 from lab.scenario import catalogue
 from tests import costs
 
@@ -125,6 +126,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:  # and so has the fabric's program in mind
         built = program.build(Path(folder))
         SimulatedSwitches(catalogue.load("hello").fabric().switches[:1], built).close()
+    commit()  # and git has looked at the sources
     gc.freeze()  # what was read stays shared memory
     del sys.modules["__main__"].__file__  # as of one that began with these words:
     __spec__ = None

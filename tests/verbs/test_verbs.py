@@ -72,14 +72,16 @@ def watched_libraries(watches: str) -> Path:
     folder = Path(mkdtemp(prefix="closlab-verbs-"))
     atexit.register(shutil.rmtree, folder)
     library = LIBRARIES[0]
-    words = (f"-fsanitize={watches}", "-g", "-w", "-shared", "-fPIC", *map(str, library.sources))
-    command = [*build.compiler(), "-std=gnu11", "-O1", *words, *library.words]
+    words = (f"-fsanitize={watches}", "-g", "-shared", "-fPIC", *map(str, library.sources))
+    command = [*build.compiler(), *STRICT, *words, *library.words]
     exports = f"-Wl,-soname,{library.name},--version-script={library.exports}"
     done = subprocess.run(
-        [*command, exports, "-o", str(folder / library.name)], capture_output=True, check=False
-    )
-    if done.returncode:
+        [*command, exports, "-o", str(folder / library.name)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if "-fsanitize" in done.stderr:
         pytest.skip(f"the compiler has no -fsanitize={watches}")
+    assert done.returncode == 0, done.stderr
     return folder
 
 
@@ -118,8 +120,9 @@ def test_records_are_laid_out_as_programs_expect_them(tmp_path: Path) -> None:
     assert said[0] == said[1] and said[0].count("\n") > 60
 
 
-@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.name)
+@pytest.mark.parametrize("library", LIBRARIES[1:], ids=lambda library: library.name)
 def test_sources_are_clean(library: object, tmp_path: Path) -> None:
+    """Those of the first are asked by `watched_libraries`."""
     assert hasattr(library, "sources") and hasattr(library, "words")
     words = [*STRICT, "-fPIC", "-shared", *library.words, *map(str, library.sources)]
     subprocess.run([*build.compiler(), *words, "-o", str(tmp_path / "library")], check=True)

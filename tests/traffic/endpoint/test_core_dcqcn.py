@@ -138,6 +138,7 @@ def follow(unit: Path, start: str, parameters: Parameters, line: int, steps: lis
         assert alpha == pytest.approx(model.alpha, rel=1e-9, abs=1e-12), where
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_step_is_the_model_s(unit: Path, name: str, seed: int) -> None:

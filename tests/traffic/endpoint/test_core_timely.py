@@ -102,6 +102,7 @@ def test_what_is_sent_again_times_nothing(strict_star: Path, recovery: str) -> N
     assert {sample.rate for sample in outcome.samples} == {100 * GBPS}
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_the_profile_of_hpcc_s_simulator_is_its_model(unit: Path, seed: int) -> None:
     """One answer a round trip counts, whatever is told between; five rises, and they are hyper."""

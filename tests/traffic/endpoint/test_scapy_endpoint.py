@@ -196,7 +196,7 @@ def title(traffic: dict[str, Any]) -> str:
     return "-".join(traffic[key] for key in ("kind", "op", "algorithm") if key in traffic)
 
 
-@pytest.mark.by_day(9)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("traffic", TRAFFIC, ids=title)
 def test_both_send_the_same_packets(star: Path, traffic: dict[str, Any]) -> None:
     send_alike(star, plans_of(traffic))
@@ -294,6 +294,7 @@ def test_a_peer_that_never_answers_is_given_up() -> None:
     assert made.reports[A].counters["tx_data_packets"] == 4 * 2
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("quanta", [0, 1, 50, 65535])
 def test_it_stands_still_for_as_long_as_it_is_told(quanta: int) -> None:
     config = EndpointConfig(link_bps=100 * GBPS, mtu=1024)
