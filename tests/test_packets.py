@@ -152,7 +152,7 @@ def on_ours(test: Path, *, soon: bool) -> None:
         must_pass(StfRunner(program, test, whole).run(test.read_text()))
 
 
-@pytest.mark.by_day(60)
+@pytest.mark.by_day(45)
 @all_tests
 def test_ours(test: Path) -> None:
     """As programs are built quickly."""

@@ -160,7 +160,7 @@ def test_an_interrupted_simulation_keeps_what_it_saw(tmp_path: Path) -> None:
     for line in run.stderr:
         if "Giving hosts their plans" in line:
             break
-    time.sleep(1)
+    time.sleep(0.3)
     run.send_signal(signal.SIGINT)
     _kept(tmp_path, run, 130, "Not whole: interrupted", f"until then is kept in {tmp_path}/")
 

@@ -25,6 +25,7 @@ LATER = (
 )
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("module", "may"),
     [

@@ -125,7 +125,7 @@ def test_the_latest_is_answered_and_a_long_one_can_be_stopped(tuned: Tuning) -> 
 def test_what_lasts_is_shown_as_far_as_it_is(
     tuned: Tuning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = {"traffic.bytes": "200MB"}
+    long = {"traffic.bytes": "50MB"}
     whole = tuned.tried(long, whole=True)
     assert whole["whole"]
     monkeypatch.setattr("views.live.tuning._SOON_S", 0.01)

@@ -55,6 +55,7 @@ def test_is_right_and_moves_what_theory_says(op: str, algorithm: str, n: int) ->
         assert moved == sent(op, algorithm, n, what.bytes, node=what.members_per_node)
 
 
+@pytest.mark.by_day(84)
 @pytest.mark.parametrize("size", [EVEN, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("n", RANKS)
 @pytest.mark.parametrize(("op", "algorithm"), EVERY)
