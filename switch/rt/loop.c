@@ -109,7 +109,7 @@ struct loop {
     bool has_joined; /* ports of its own, by short cables */
     pthread_t thread;
     struct hosted **hosts;
-    struct loop_port **ports, **ready; /* ready: room for as many, that have frames */
+    struct loop_port **ports, **ready; /* ready: room for as many, that have frames; or in an order */
     uint32_t n_hosts, n_ports, n_busy, n_waiting;
     uint64_t late[LOOP_LATE_CLASSES];
     int taps, qdiscs; /* what asks who sees interfaces; opened at need */
@@ -432,13 +432,41 @@ static void see_all(struct loop *loop, bool are_seen)
         socket_see(loop->ports[i]->driver, are_seen);
 }
 
+static unsigned interface_of(const struct loop_port *port, ino_t *inode)
+{
+    return socket_interface(port->driver, inode);
+}
+
+static int by_interface(const void *a, const void *b)
+{
+    ino_t inode;
+    unsigned one = interface_of(*(struct loop_port *const *)a, &inode);
+    unsigned other = interface_of(*(struct loop_port *const *)b, &inode);
+    return (one > other) - (one < other);
+}
+
+/* Where those of an interface begin among ports that are in this order. */
+static uint32_t first_at(const struct loop *loop, unsigned ifindex)
+{
+    ino_t inode;
+    uint32_t first = 0, end = loop->n_ports;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (interface_of(loop->ready[middle], &inode) < ifindex)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
 static void see_interface(void *context, unsigned ifindex)
 {
     const struct loop *loop = context;
     ino_t inode;
-    for (uint32_t i = 0; i < loop->n_ports; i++)
-        if (socket_interface(loop->ports[i]->driver, &inode) == ifindex)
-            socket_see(loop->ports[i]->driver, true);
+    for (uint32_t i = first_at(loop, ifindex);
+         i < loop->n_ports && interface_of(loop->ready[i], &inode) == ifindex; i++)
+        socket_see(loop->ready[i]->driver, true);
 }
 
 static void see_tap(void *context, unsigned protocol, unsigned ifindex, ino_t tap)
@@ -446,8 +474,9 @@ static void see_tap(void *context, unsigned protocol, unsigned ifindex, ino_t ta
     struct loop *loop = context;
     ino_t inode;
     (void)protocol;
-    for (uint32_t i = 0; i < loop->n_ports; i++)
-        if (socket_interface(loop->ports[i]->driver, &inode) == ifindex && inode == tap)
+    for (uint32_t i = first_at(loop, ifindex);
+         i < loop->n_ports && interface_of(loop->ready[i], &inode) == ifindex; i++)
+        if (inode == tap)
             return; /* our own */
     if (ifindex)
         see_interface(loop, ifindex);
@@ -462,6 +491,8 @@ static void look_for_watchers(struct loop *loop)
     if (loop->qdiscs < 0)
         loop->qdiscs = qdisc_open();
     see_all(loop, false);
+    memcpy(loop->ready, loop->ports, loop->n_ports * sizeof *loop->ready);
+    qsort(loop->ready, loop->n_ports, sizeof *loop->ready, by_interface);
     if (loop->taps < 0 || loop->qdiscs < 0 || !qdisc_each(loop->qdiscs, see_interface, loop) ||
         !taps_each(loop->taps, see_tap, loop))
         see_all(loop, true);

@@ -5,7 +5,9 @@
 runs a scenario on them, in namespaces of its own, and prints as JSON what came of it and what is
 left of it on the machines. Keys besides: `mtu`, `delay_ms` and `loss` of the network, by seed;
 `kill`: seconds after which the second machine's part is killed; `interrupt` and `abandon`: after
-which who leads is interrupted, or killed.
+which who leads is interrupted, or killed; `clocks`: by machine, what its monotonic clock is ahead
+by, in seconds, and the share by which it passes more quickly (time namespaces, drifting_clock.c);
+`keeps`: a file of the result's folder, whose text is handed back.
 
 Each machine is the namespace of a process that sleeps, with one interface, e0. Delays and losses
 are a program's, which stands between the machines: not every kernel has netem.
@@ -122,9 +124,15 @@ def _joined(machines: int, asked: dict[str, Any]) -> Iterator[None]:
 
 def _run(asked: dict[str, Any], holders: list[int], folder: Path) -> dict[str, Any]:
     """Lead a run on these machines, and disturb it if that is asked for."""
+    clocks: list[tuple[int, float]] = asked.get("clocks") or [(0, 0.0)] * len(holders)
     machines = [
-        {"name": f"m{n}", "start": _in(holder), "closlab": CLOSLAB, "address": f"10.9.0.{n}"}
-        for n, holder in enumerate(holders, 1)
+        {
+            "name": f"m{n}",
+            "start": [*_in(holder), *_clock(folder, *clock)],
+            "closlab": CLOSLAB,
+            "address": f"10.9.0.{n}",
+        }
+        for n, (holder, clock) in enumerate(zip(holders, clocks, strict=True), 1)
     ]
     file, out, said = folder / "machines.yaml", folder / "out", folder / "said"
     file.write_text(json.dumps({"machines": machines}))
@@ -140,8 +148,28 @@ def _run(asked: dict[str, Any], holders: list[int], folder: Path) -> dict[str, A
         "code": code,
         "said": said.read_text(),
         "result": json.loads(result.read_text()) if result.exists() else None,
+        "kept": _text(out / asked["keeps"]) if "keeps" in asked else None,
         "left": _left(holders, folder),
     }
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
+
+
+def _clock(folder: Path, ahead_s: int, share: float) -> list[str]:
+    """How to start something whose monotonic clock is ahead, and passes more quickly."""
+    if not ahead_s and not share:
+        return []
+    library = folder / "drifting_clock.so"
+    if not library.exists():
+        source = Path(__file__).with_name("drifting_clock.c")
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    since = time.monotonic_ns() + ahead_s * 10**9
+    return [
+        *("unshare", "--time", "--monotonic", str(ahead_s), "--fork", "--kill-child"),
+        *("env", f"LD_PRELOAD={library}", f"CLOSLAB_TESTS_DRIFT={since} {share}"),
+    ]
 
 
 def _disturb(asked: dict[str, Any], leader: subprocess.Popen[bytes], said: Path) -> None:
@@ -152,11 +180,14 @@ def _disturb(asked: dict[str, Any], leader: subprocess.Popen[bytes], said: Path)
     while _SENDING not in said.read_text() and leader.poll() is None:
         time.sleep(0.05)
     time.sleep(asked[how])
+    if leader.poll() is not None:
+        return
     if number := signals[how]:
         leader.send_signal(number)
         return
-    parts = Path(f"/proc/{leader.pid}/task/{leader.pid}/children").read_text().split()
-    os.kill(int(parts[1]), signal.SIGKILL)
+    with suppress(OSError, IndexError):  # it is over
+        parts = Path(f"/proc/{leader.pid}/task/{leader.pid}/children").read_text().split()
+        os.kill(int(parts[1]), signal.SIGKILL)
 
 
 def _left(holders: list[int], folder: Path) -> list[str]:

@@ -35,6 +35,12 @@ def test_it_is_there_before_it_is_mapped_and_stays_as_large_as_it_is() -> None:
         assert not os.get_inheritable(arrival_times.file)
 
 
+def test_a_switch_that_is_alone_on_its_machine_needs_none_and_can_be_up() -> None:
+    fabric = leaf_spine(2, 1, 2)
+    with ArrivalTimes(fabric.part(frozenset([fabric.node("spine1")]))) as arrival_times:
+        assert os.fstat(arrival_times.file).st_size == ARRIVAL_BYTES
+
+
 def _open_files() -> int:
     return len([*Path("/proc/self/fd").iterdir()])
 

@@ -34,7 +34,8 @@ class ArrivalTimes:
             end for link in fabric.links for end in ((link.a, link.a_port), (link.b, link.b_port))
         ]
         self._places = {end: number * ARRIVAL_BYTES for number, end in enumerate(ends)}
-        self.file = _file_of(len(ends) * ARRIVAL_BYTES)
+        # Of several machines one may have a switch alone, all of whose cables leave it.
+        self.file = _file_of(max(1, len(ends)) * ARRIVAL_BYTES)
 
     def of(self, node: Node, port: int) -> tuple[int, int]:
         """Where a port reads what is due, and where it notes it."""

@@ -54,25 +54,29 @@ class Company(ABC):
 
     def lay_cables(self, max_frame: int) -> None:
         """Make this machine's ends of the cables that leave it."""
+        # Made from outside, so that what is wrapped goes by the machine's network.
+        words = "nsenter", f"--net=/proc/self/fd/{self.outside}", "ip", "-batch", "-"
+        done = subprocess.run(
+            words,
+            input="\n".join(
+                f"link add name {each.interface} netns 1 mtu {max_frame} type vxlan "
+                f"id {each.number} local {each.local} remote {each.remote} "
+                f"dstport {VXLAN_PORT} nolearning"
+                for each in self.crossings
+            ),
+            capture_output=True,
+            text=True,
+            check=False,
+            pass_fds=(self.outside,),
+        )
+        if done.returncode:
+            raise RunError(
+                f"the ends of cables to other machines could not be made: "
+                f"{' '.join(done.stderr.split())}",
+                "It takes a kernel with VXLAN, and that no other run has such cables between the "
+                "same machines.",
+            )
         for each in self.crossings:
-            # Made from outside, so that what is wrapped goes by the machine's network.
-            words = (
-                *("nsenter", f"--net=/proc/self/fd/{self.outside}"),
-                *("ip", "link", "add", "name", each.interface, "netns", "1"),
-                *("mtu", str(max_frame), "type", "vxlan", "id", str(each.number)),
-                *("local", each.local, "remote", each.remote, "dstport", str(VXLAN_PORT)),
-                "nolearning",
-            )
-            done = subprocess.run(
-                words, capture_output=True, text=True, check=False, pass_fds=(self.outside,)
-            )
-            if done.returncode:
-                raise RunError(
-                    f"the end of a cable to {each.remote} ({each.interface}) could not be made: "
-                    f"{done.stderr.strip()}",
-                    "It takes a kernel with VXLAN, and that no other run has such a cable between "
-                    "the same machines.",
-                )
             switch_off_checksum_offload(each.interface)
 
     def shortened(self, cable: Callable[[Node, int], LinkSpec]) -> Callable[[Node, int], LinkSpec]:

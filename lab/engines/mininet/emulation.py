@@ -70,7 +70,7 @@ class Emulation:
         mtu = self._settings.max_frame
         self._network = build_network(
             self.here,
-            max(mtu, MIN_MTU) if self.control else mtu,
+            max(mtu, MIN_MTU) if self.control or self.fabric.ip == 6 else mtu,
             lambda pid, name: supervisor.rely(pid, f"Mininet's shell of {name}"),
         )
         if self.control is not None:

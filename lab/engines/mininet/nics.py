@@ -45,6 +45,7 @@ _BURST_FRAMES = 2
 # Around the payload of a packet of RoCEv2: IPv4, UDP, BTH, RETH, immediate data, checksum. What an
 # adapter of verbs sends has to fit (traffic/verbs), as it does from the lab's own endpoints.
 _ROCE_BYTES = 20 + 8 + 12 + 16 + 4 + 4
+_IPV6_BYTES, _IPV6_PAYLOAD = 1280, 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ class Nics:
         outside, leaf = host.interface(port), fabric.ports(host)[port]
         cable = experiment.cable(fabric.link_at(host, port))
         mac = fabric.mac(host, leaf)
-        mtu = experiment.scenario.link.mtu + _ROCE_BYTES + (20 if fabric.ip == 6 else 0)
+        mtu = _mtu(experiment.scenario.link.mtu, fabric.ip)
         here = ("mnexec", "-a", str(pid))
         # The cable's end has another address: what comes there is the adapter's, not the stack's.
         borrowed = "02:ff:" + mac.split(":", 2)[2]
@@ -241,6 +242,19 @@ class Nics:
                 f"burst {_BURST_FRAMES * frame} limit {_QUEUE_FRAMES * frame} "
                 f"overhead {cable.overhead}",
             )
+
+
+def _mtu(payload: int, ip: int) -> int:
+    """What an adapter says that it can send, from which verbs find the path MTU."""
+    if ip == 4:
+        return payload + _ROCE_BYTES
+    if payload < _IPV6_PAYLOAD:
+        raise RunError(
+            f"adapters that speak IPv6 have packets of {_IPV6_BYTES:,} bytes at least, and so a "
+            f"path MTU of {_IPV6_PAYLOAD:,}; the fabric's is {payload}",
+            f"Give it one: --set link.mtu={_IPV6_PAYLOAD}, or --set link.ip=4.",
+        )
+    return max(payload + _ROCE_BYTES + 20, _IPV6_BYTES)
 
 
 def _living_leaves(
