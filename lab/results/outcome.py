@@ -409,6 +409,7 @@ class MachinesNote:
     clock_error_ns: float  # by which two moments on different machines may be wrong, at most
     way_ns: float  # the longest between two of them, a part of these cables' delay
     longer: Mapping[str, int]  # by cable: so much longer it is than it should be
+    drift_ns: float = 0.0  # by which clocks drifted apart meanwhile, at least
 
 
 @dataclass(frozen=True)

@@ -576,7 +576,9 @@ static bool send_now(struct socket_port *port, const uint8_t *frame, uint32_t le
 
 static bool goes_short(const struct socket_port *port, uint32_t len)
 {
-    return !port->is_seen && !port->far->is_seen && len <= port->mtu + ETH_HLEN;
+    const struct socket_port *far = port->far;
+    uint32_t mtu = port->mtu < far->mtu ? port->mtu : far->mtu;
+    return !port->is_seen && !far->is_seen && len <= mtu + ETH_HLEN;
 }
 
 static bool socket_send(void *driver, const uint8_t *frame, uint32_t len, ns_t when)

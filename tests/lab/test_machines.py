@@ -94,6 +94,30 @@ def test_who_ends_one_ends_all_and_leaves_nothing(signal: str) -> None:
 
 @pytest.mark.mininet
 @pytest.mark.slow
+@pytest.mark.clock
+@pytest.mark.parametrize("drift", [2e-4, 0.04])
+def test_clocks_that_are_far_apart_and_drift_are_told_how_well_they_agree(
+    drift: float, tmp_path: Path
+) -> None:
+    """One is a day ahead. What it drifts by in a run is either little, or makes it not believed."""
+    clocks = [(0, -drift), (86_400, drift)]
+    found = on_machines(2, *words(*SMALL), "--dilation", "12000", clocks=clocks)
+    result, alone = found["result"], simulate("incast", *SMALL, out=tmp_path).result
+    assert result, found["said"]
+    assert result["flows"]["completed"] == 3
+    assert result["drops"]["total"] == result["roce"]["retransmitted_packets"] == 0
+    assert result["machines"]["clock_error_ns"] > 2 * drift * result["duration_ns"]
+    assert alone.flows.fct_ns is not None
+    if drift == 2e-4 and result["fidelity"]["ok"]:
+        assert 0.9 < result["flows"]["fct_ns"]["max"] / alone.flows.fct_ns.max < 1.1
+    if drift == 0.04:
+        assert not result["fidelity"]["ok"]
+        assert "clocks of machines pass unlike" in result["fidelity"]["note"]
+    assert found["left"] == []
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
 def test_frames_that_the_network_between_loses_are_told() -> None:
     # It ends before the time-out of who waits for what was lost.
     run = words(*SMALL, "limit_ns=200000")
@@ -232,6 +256,15 @@ def test_machines_too_far_apart_are_not_believed(
     assert not found.ok and found.note is not None
     assert says in found.note
     assert found.note.endswith(f"--dilation {times}")
+
+
+def test_clocks_that_drift_are_no_reason_to_slow_time_down(tmp_path: Path) -> None:
+    run = simulate("incast", *SMALL, out=tmp_path)
+    note = replace(NOTHING_APART, clock_error_ns=6_000, drift_ns=5_000)
+    found = merged(run.experiment, parts_of(run.experiment, run.outcome, 2), note, {}).fidelity
+    assert not found.ok and found.note is not None
+    assert "NTP or PTP" in found.note and "clocks of machines were 6 µs apart" in found.note
+    assert "--dilation" not in found.note
 
 
 # --- what is read ---------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 Time: every machine has a monotonic clock of its own. How far it is from the leader's is asked many
 times over the line by which a member is led; the answer that took least is believed, and is wrong
-by no more than half of what it took. It is asked again in the end, so the error that a result
-states is that of the whole run. Everybody is then told by his own clock when the fabric's time
-begins. Ways between machines are measured by the machines themselves, where cables cross.
+by no more than half of what it took. It is asked right before the hosts begin, when everybody is
+told by his own clock when the fabric's time does, and right after they have ended: so the error
+that a result states is that of the whole run. Ways between machines are measured by the machines
+themselves, where cables cross.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 
 from lab.engines import RunOptions
 from lab.engines.mininet.company import WRAPPING
-from lab.engines.mininet.endpoints import HEAD_START_NS
+from lab.engines.mininet.endpoints import HEAD_START_NS, most_late_ns
 from lab.engines.mininet.engine import fitting_dilation
 from lab.engines.mininet.switches import KINDS
 from lab.engines.sim.partition import by_rank, partition
@@ -109,6 +110,7 @@ class _Member:
     heard_at: float = field(default_factory=time.monotonic)
     offset_ns: int = 0  # its monotonic clock less ours,
     error_ns: int = 0  # wrong by no more than that
+    drift_ns: tuple[int, int] = (0, 0)  # what that changed by meanwhile, at least and at most
     joined: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -230,25 +232,32 @@ class _Fleet:
     def ask_clocks(self) -> None:
         """How far each member's clock is from ours, and how well that is known."""
         for member in self.members:
-            trips = []
-            for number in range(_PINGS):
-                asked_ns = time.monotonic_ns()
-                self.tell(member, "ping", number)
-                while (
-                    (said := self.next()) is None
-                    or said[:2] != (member, "pong")
-                    or (said[2][0] != number)
-                ):
-                    pass
-                there_ns, back_ns = said[2][1], said[3]
-                trips.append((back_ns - asked_ns, there_ns - (asked_ns + back_ns) // 2))
-            took_ns, offset_ns = min(trips)
-            error_ns = took_ns // 2 + 1
-            if member.error_ns:  # it was asked before: what it has drifted by is part of the error
-                error_ns += abs(offset_ns - member.offset_ns)
-                member.error_ns = max(member.error_ns, error_ns)
-            else:
-                member.offset_ns, member.error_ns = offset_ns, error_ns
+            member.offset_ns, member.error_ns = self._asked(member)
+
+    def ask_clocks_again(self) -> None:
+        """The same when it is over: what a clock has drifted by is part of the error."""
+        for member in self.members:
+            offset_ns, error_ns = self._asked(member)
+            moved_ns, unsure_ns = offset_ns - member.offset_ns, error_ns + member.error_ns
+            member.drift_ns = moved_ns - unsure_ns, moved_ns + unsure_ns
+            member.error_ns = max(member.error_ns, error_ns + abs(moved_ns))
+
+    def _asked(self, member: _Member) -> tuple[int, int]:
+        """A clock less ours, and what that is wrong by at most."""
+        trips = []
+        for number in range(_PINGS):
+            asked_ns = time.monotonic_ns()
+            self.tell(member, "ping", number)
+            while (
+                (said := self.next()) is None
+                or said[:2] != (member, "pong")
+                or (said[2][0] != number)
+            ):
+                pass
+            there_ns, back_ns = said[2][1], said[3]
+            trips.append((back_ns - asked_ns, there_ns - (asked_ns + back_ns) // 2))
+        took_ns, offset_ns = min(trips)
+        return offset_ns, took_ns // 2 + 1
 
     def close(self) -> None:
         """Let none of them go on."""
@@ -341,8 +350,8 @@ class _Run:
             fleet.ask_clocks()
             self._measure_ways()
             self._dilation = self._chosen_dilation()
-            error_ns = max(member.error_ns for member in fleet.members)
-            stage.note = f"clocks to {duration(error_ns)}, ways to {duration(self._longest_ns)}"
+            clocks_ns = duration(self._clock_error_ns)
+            stage.note = f"clocks to {clocks_ns}, ways to {duration(self._longest_ns)}"
         with stages("Bringing up all parts") as stage:
             for member in fleet.members:
                 fleet.tell(member, "share", self._share(member.name))
@@ -355,7 +364,6 @@ class _Run:
             self._send()
         with stages("Collecting what was measured"):
             parts = [unpacked(text) for text in fleet.gather("measured").values()]
-            fleet.ask_clocks()
             fleet.say("leave")
             fleet.gather("left")
         return merged(self._experiment, parts, self._note(), self._names())
@@ -401,6 +409,11 @@ class _Run:
             self._ways[one, other] = self._ways[other, one] = least
 
     @property
+    def _clock_error_ns(self) -> int:
+        """What moments on two machines may be wrong by, each by its own clock."""
+        return sum(sorted(member.error_ns for member in self._fleet.members)[-2:])
+
+    @property
     def _longest_ns(self) -> int:
         return max(self._ways.values(), default=0)
 
@@ -416,7 +429,7 @@ class _Run:
             self._experiment, KINDS[self._options.switch], self._stages, self._options.leisure
         )
         least = [_ROOM * self._needed_dilation(link) for link in self._crossing]
-        return max(usual, *least)
+        return max(usual, *least, -(-self._clock_error_ns // most_late_ns(self._experiment)))
 
     def _needed_dilation(self, link: Link) -> int:
         """How much slower time has to pass for a cable to be as long as the way that it takes."""
@@ -458,6 +471,7 @@ class _Run:
     def _send(self) -> None:
         """From a common beginning to a common end."""
         fleet = self._fleet
+        fleet.ask_clocks()
         epoch_ns = time.monotonic_ns() + round(HEAD_START_NS * slowness())
         for member in fleet.members:
             fleet.tell(member, "begin", epoch_ns + member.offset_ns)
@@ -476,6 +490,7 @@ class _Run:
             fleet.gather("ended", heard)
         fleet.say("all ended", fleet.ended)
         fleet.gather("met")
+        fleet.ask_clocks_again()
         fleet.say("all met")
 
     # --- what came of it ------------------------------------------------------------------
@@ -488,7 +503,7 @@ class _Run:
                 for name, nodes in self._parts.items()
             },
             crossing=tuple(link.name for link in self._crossing),
-            clock_error_ns=max(m.error_ns for m in self._fleet.members) / self._dilation,
+            clock_error_ns=self._clock_error_ns / self._dilation,
             way_ns=self._longest_ns / self._dilation,
             longer={
                 link.name: way_ns - delay_ns
@@ -496,6 +511,11 @@ class _Run:
                 if (way_ns := math.ceil(self._way_ns(link) / self._dilation))
                 > (delay_ns := self._experiment.cable(link).delay_ns)
             },
+            drift_ns=(
+                max(member.drift_ns[0] for member in self._fleet.members)
+                - min(member.drift_ns[1] for member in self._fleet.members)
+            )
+            / self._dilation,
         )
 
     def _names(self) -> dict[str, str]:

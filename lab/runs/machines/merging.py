@@ -18,6 +18,7 @@ from traffic.collectives import Timeline
 
 K = TypeVar("K")
 V = TypeVar("V")
+_DRIFT = "clocks of machines pass unlike, which NTP or PTP mends and slower motion does not"
 _in_time = attrgetter("time_ns")
 
 
@@ -58,10 +59,13 @@ def merged(
 def _doubts(experiment: Experiment, all_doubts: Sequence[Doubts], note: MachinesNote) -> Doubts:
     """What speaks against any part, and against what lies between them."""
     apart = {}
+    because = [each.because for each in all_doubts if each.because]
     most_ns = most_late_ns(experiment)
     if note.clock_error_ns > most_ns:
         times = -(-note.clock_error_ns // most_ns)
         apart[f"clocks of machines were {duration(note.clock_error_ns)} apart"] = int(times)
+        if note.drift_ns > most_ns:  # by more, the longer it lasts
+            because.append(_DRIFT)
     for link in experiment.fabric.links:
         if extra_ns := note.longer.get(link.name):
             delay_ns = experiment.cable(link).delay_ns
@@ -74,7 +78,7 @@ def _doubts(experiment: Experiment, all_doubts: Sequence[Doubts], note: Machines
         max(each.switches_late_ns for each in all_doubts),
         _all([each.lost for each in all_doubts]),
         behind_ns=max(each.behind_ns for each in all_doubts),
-        because=", ".join(each.because for each in all_doubts if each.because) or None,
+        because=", ".join(because) or None,
         apart=apart,
     )
 
