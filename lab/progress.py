@@ -53,6 +53,10 @@ class Stages:
         else:
             self.console.print(text, highlight=False, soft_wrap=True)
 
+    def caution(self, text: str) -> None:
+        """Say, with rich's marks, what is amiss while it goes on."""
+        self.console.print(text, soft_wrap=True)
+
     def warn(self, text: str) -> None:
         """Say at once what keeps it from going on."""
         self.console.print(f"closlab: {text}", highlight=False, soft_wrap=True, markup=False)

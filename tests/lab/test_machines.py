@@ -27,6 +27,7 @@ from lab.scenario.experiment import Experiment
 from tests.lab.conftest import CLOSLAB, closlab
 from tests.lab.machines_here import on_machines
 from tests.lab.simulated import simulate
+from tests.waiting import SLOWNESS
 from topologies import fat_tree, leaf_spine
 
 SMALL = "topology.leaves=2", "traffic.bytes=100KB"
@@ -94,6 +95,16 @@ def test_who_ends_one_ends_all_and_leaves_nothing(signal: str) -> None:
 
 @pytest.mark.mininet
 @pytest.mark.slow
+def test_datagrams_are_not_given_up_by_a_machine_that_none_of_them_comes_to() -> None:
+    long = "traffic={kind: flows, flows: [{src: h1, dst: h2, bytes: 1200KB}]}"
+    run = words("topology.leaves=2", long, "transport={kind: uet, delivery: uud}")
+    result = on_machines(2, *run, "--dilation", "90000")["result"]
+    assert "ended" not in result
+    assert result["flows"]["completed"] == 1
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
 @pytest.mark.clock
 @pytest.mark.parametrize("drift", [2e-4, 0.04])
 def test_clocks_that_are_far_apart_and_drift_are_told_how_well_they_agree(
@@ -126,6 +137,15 @@ def test_frames_that_the_network_between_loses_are_told() -> None:
     assert not fidelity["ok"]
     assert "frames were lost" in fidelity["note"]
     assert "from machine m" in fidelity["note"]
+    assert found["left"] == []
+
+
+@pytest.mark.mininet
+@pytest.mark.slow
+def test_who_leads_hears_that_all_wait_for_what_was_lost() -> None:
+    found = on_machines(2, *words(*SMALL), "--dilation", "12000", loss=0.3, interrupt=20 * SLOWNESS)
+    assert "machine m1: Nothing has come to any host for" in " ".join(found["said"].split())
+    assert found["code"] == 130
     assert found["left"] == []
 
 

@@ -105,6 +105,10 @@ class Company(ABC):
         """Whether all hosts are done, once those here are or are not."""
 
     @abstractmethod
+    def are_silent(self, *, is_silent: bool) -> bool:
+        """Whether nothing comes to any host, once that is or is not so of those here."""
+
+    @abstractmethod
     def have_ended(self, why: str | None) -> str | None:
         """It has ended here, early if there is a reason; wait for all, and why it ended for all."""
 

@@ -103,8 +103,7 @@ def run(
             with stages("Sending") as stage:
                 course = _Course(
                     experiment, emulation, hosts, dilation, stage, collector, enough,
-                    hurries=hurries, warn=partial(stages.console.print, soft_wrap=True),
-                    company=company,
+                    hurries=hurries, warn=stages.caution, company=company,
                 )  # fmt: skip
                 ended = course.run()
             if company is not None:
@@ -468,11 +467,15 @@ class _Course:
         (at_ns, snapshot), (since_ns, before) = seen, self._moved
         quiet_ns = at_ns - since_ns
         if snapshot.into_hosts != before:
-            self._moved = at_ns, snapshot.into_hosts
-        elif self._experiment.scenario.transport.delivery is Delivery.UUD:
-            if quiet_ns > self._longest_ns() and not self.to_happen:
-                return "what was lost will never come: datagrams (uud) are sent once"
-        elif quiet_ns > _QUIET_S * self._slowness * 1e9:
+            self._moved, quiet_ns = (at_ns, snapshot.into_hosts), 0
+        is_uud = self._experiment.scenario.transport.delivery is Delivery.UUD
+        most_ns = self._longest_ns() if is_uud else _QUIET_S * self._slowness * 1e9
+        is_silent = quiet_ns > most_ns and not (is_uud and self.to_happen)
+        if self._company is not None:
+            is_silent = self._company.are_silent(is_silent=is_silent)
+        if is_silent and is_uud:
+            return "what was lost will never come: datagrams (uud) are sent once"
+        if is_silent:
             self._look_at = math.inf
             self._warn(f"[yellow]{self._quiet(quiet_ns)}[/] It goes on; Ctrl-C ends it.")
         return None

@@ -122,7 +122,8 @@ class _Member:
 class _Fleet:
     """All of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, caution: Callable[[str], object]) -> None:
+        self._caution = caution
         self.members: list[_Member] = []
         self._heard: queue.SimpleQueue[tuple[_Member, str, Any, int]] = queue.SimpleQueue()
         self.ended: str | None = None
@@ -197,6 +198,9 @@ class _Fleet:
             return None
         if kind == "failed":
             raise RunError(f"machine {member.name}: {content['message']}", content["cure"])
+        if kind == "caution":
+            self._caution(f"machine {member.name}: {content}")
+            return None
         if kind == "gone":
             code = member.process.wait()
             raise RunError(
@@ -207,7 +211,7 @@ class _Fleet:
         return member, kind, content, at_ns
 
     def gather(
-        self, kind: str, heard: Callable[[_Member, str], object] = lambda _member, _kind: None
+        self, kind: str, heard: Callable[[_Member, str, Any], object] = lambda *_: None
     ) -> dict[str, Any]:
         """What each of them says of a kind, once all have; in between others may be heard."""
         found: dict[str, Any] = {}
@@ -221,7 +225,7 @@ class _Fleet:
                 if kind == "ended" and content and self.ended is None:
                     self.end(content)
             elif what != "pong":
-                heard(member, what)
+                heard(member, what, content)
         return found
 
     def end(self, why: str) -> None:
@@ -277,8 +281,8 @@ class _Fleet:
 
 
 @contextmanager
-def _fleet(machines: Sequence[Machine]) -> Iterator[_Fleet]:
-    fleet = _Fleet()
+def _fleet(machines: Sequence[Machine], stages: Stages) -> Iterator[_Fleet]:
+    fleet = _Fleet(stages.caution)
     try:
         for machine in machines:
             fleet.start(machine)
@@ -302,7 +306,7 @@ def lead(
         with writing_to(options.out):
             experiment = with_messages(Experiment.of(scenario))
             KINDS[options.switch].configured(experiment.settings, 1)
-            with _fleet(machines) as fleet:
+            with _fleet(machines, stages) as fleet:
                 outcome = _Run(experiment, options, machines, stages, fleet).measure()
             return conclude(experiment, proved(experiment, outcome))
     except KeyboardInterrupt:
@@ -475,13 +479,16 @@ class _Run:
         epoch_ns = time.monotonic_ns() + round(HEAD_START_NS * slowness())
         for member in fleet.members:
             fleet.tell(member, "begin", epoch_ns + member.offset_ns)
-        done: set[str] = set()
+        those: dict[str, set[str]] = {"done": set(), "silent": set()}
 
-        def heard(member: _Member, what: str) -> None:
-            if what == "done":
-                done.add(member.name)
-                if len(done) == len(fleet.members):
-                    fleet.say("all done")
+        def heard(member: _Member, what: str, content: Any) -> None:
+            if what not in those:
+                return
+            those[what].add(member.name)
+            if content is False:
+                those[what].discard(member.name)
+            if len(those[what]) == len(fleet.members):
+                fleet.say(f"all {what}")
 
         try:
             fleet.gather("ended", heard)

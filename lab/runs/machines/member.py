@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,7 +142,7 @@ def _inside(
             options, out=registration.folder / "out", dilation=how["dilation"], company=company
         )
         options.out.mkdir(parents=True)
-        stages = Stages(Console(quiet=True))
+        stages = _Stages(leader)
         with fabric_up(experiment, options, stages, registration) as up:
             measured = up.measured()
             leader.say("measured", packed(measured))
@@ -261,6 +262,14 @@ class _Leader:
         return said[1]
 
 
+class _Stages(Stages):
+    """Stages that nobody sees; what is amiss is told who leads."""
+
+    def __init__(self, leader: _Leader) -> None:
+        super().__init__(Console(quiet=True))
+        self.caution = partial(leader.say, "caution")  # type: ignore[method-assign]
+
+
 @dataclass
 class _Members(Company):
     """All machines, as one of them knows them: through who leads."""
@@ -269,6 +278,8 @@ class _Members(Company):
     _ended: str | None = None
     _are_done: bool = False
     _said_done: bool = False
+    _are_silent: bool = False
+    _said_silent: bool = False
 
     @property
     def ended(self) -> str | None:
@@ -288,6 +299,14 @@ class _Members(Company):
             self.leader.say("done")
         self._hear()
         return self._are_done
+
+    def are_silent(self, *, is_silent: bool) -> bool:
+        """Tell when that changes here, and hear when it is so of all."""
+        if is_silent != self._said_silent:
+            self._said_silent = is_silent
+            self.leader.say("silent", is_silent)
+        self._hear()
+        return self._are_silent
 
     def have_ended(self, why: str | None) -> str | None:
         """Tell it, wait for all, and hear why."""
@@ -317,3 +336,5 @@ class _Members(Company):
             self._ended = content
         elif kind == "all done":
             self._are_done = True
+        elif kind == "all silent":
+            self._are_silent = True
