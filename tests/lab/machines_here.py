@@ -215,6 +215,8 @@ def _found(holders: list[int], folder: Path) -> list[str]:
 def main() -> None:
     """Do what is asked, and tell."""
     asked = json.loads(sys.argv[1])
+    # Shells have what runs beside them deaf to Ctrl-C, and what that starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         numbers = range(1, asked["machines"] + 1)

@@ -71,7 +71,7 @@ class Company(ABC):
         )
         if done.returncode:
             raise RunError(
-                f"the ends of cables to other machines could not be made: "
+                "the ends of cables to other machines could not be made: "
                 f"{' '.join(done.stderr.split())}",
                 "It takes a kernel with VXLAN, and that no other run has such cables between the "
                 "same machines.",

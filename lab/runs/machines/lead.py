@@ -354,8 +354,8 @@ class _Run:
             fleet.ask_clocks()
             self._measure_ways()
             self._dilation = self._chosen_dilation()
-            clocks_ns = duration(self._clock_error_ns)
-            stage.note = f"clocks to {clocks_ns}, ways to {duration(self._longest_ns)}"
+            clocks = duration(self._clock_error_ns)
+            stage.note = f"clocks to {clocks}, ways to {duration(self._longest_ns)}"
         with stages("Bringing up all parts") as stage:
             for member in fleet.members:
                 fleet.tell(member, "share", self._share(member.name))
