@@ -15,7 +15,9 @@ and L layers a stage, with tensor degree t:
 - experts: two all-to-alls of bshe/t x active experts a layer, forward and again backward;
 - pipeline: bshe/t to the rank at the same place of the next stage, or back;
 - data: when a stage's last backward is done, an all-reduce of its gradients, in buckets that may
-  overlap that pass. A sharded optimizer makes it a reduce-scatter, and an all-gather of weights.
+  overlap that pass. A sharded optimizer makes it a reduce-scatter, and an all-gather of weights;
+- norm: where gradients are clipped, one number is summed over all ranks before a step is over, so
+  that they begin the next one together.
 
 A pass alternates compute and exchange ``slices`` times, each slice with its part of both: as many
 as there are layers would be exact, one is cheap. Exchange within a node is not the fabric's
@@ -45,6 +47,9 @@ from traffic.collectives import (
 )
 from traffic.jobs.job import Job, Threads
 from traffic.jobs.model import NamedModel
+
+_NORM = "double-binary-tree"  # by which few bytes take few hops
+_NORM_BYTES = 4  # a float
 
 Degree = Annotated[int, Field(ge=1, le=65536)]
 
@@ -128,6 +133,8 @@ class TrainingJob(Job):
     """Whether activations are computed again on the way back."""
     sharded_optimizer: bool = False
     """Whether gradients are scattered and weights gathered, instead of all-reduced."""
+    clip_gradients: bool = False
+    """Whether a step ends with the norm of all gradients, which ranks sum up together."""
     scale: float = Field(default=1.0, gt=0, le=1)
     """Shrinks all bytes and durations alike, so that a simulator can afford the job."""
 
@@ -236,6 +243,10 @@ class _Writer:
         self._expert_channel = self.threads.reserve_channels(channels)
         self._dense_channel = self.threads.reserve_channels(channels)
         self._sparse_channel = self.threads.reserve_channels(channels)
+        self._norm_channel = self.threads.reserve_channels(1)
+        everybody = range(self._groups.world)
+        has_norm = job.clip_gradients and len(everybody) > 1
+        self._norm = collective("all-reduce", everybody, _NORM_BYTES, _NORM) if has_norm else None
         self._arrived: dict[tuple[_Pass, int], int] = {}  # by pass and receiving rank
         self._marks: dict[int, list[int]] = {}  # by rank: the buckets' ends in its last backward
         self._pipeline_activity = 0
@@ -251,6 +262,8 @@ class _Writer:
             self._pass(stage, what)
         for stage in range(self._groups.pipeline):
             self._exchange_gradients(stage)
+        if self._norm is not None:
+            self.threads.collective(self._norm, self._norm_channel)
 
     def _in_order(self) -> Iterator[tuple[int, _Pass]]:
         """Every stage's passes in its order, and none before the passes it needs."""

@@ -314,6 +314,7 @@ def _training(lot: Lot, crowd: Crowd) -> Section:
         **lot.maybe(0.3, buckets=lot.upto(4)), **lot.maybe(0.3, slices=lot.upto(2)),
         **lot.maybe(0.3, overlap=lot.chance(0.5)), **lot.maybe(0.3, recompute=lot.chance(0.5)),
         **lot.maybe(0.3, sharded_optimizer=lot.chance(0.5)),
+        **lot.maybe(0.3, clip_gradients=lot.chance(0.5)),
         **lot.maybe(0.3, scale=lot.share(0.2)),
     }  # fmt: skip
 

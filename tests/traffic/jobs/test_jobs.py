@@ -303,6 +303,26 @@ def test_a_sharded_optimizer_moves_the_same_bytes_in_two_parts() -> None:
     )
 
 
+def test_a_norm_ends_the_step_of_all_ranks() -> None:
+    """Four bytes, and nobody begins a step before everybody has computed the last one."""
+    split = {"tensor": 4, "pipeline": 2, "data": 2}
+    keys = {"parallelism": split, "steps": 2, "stragglers": [{"rank": 9, "slowdown": 3}]}
+    schedule, without = (
+        training(**keys, node={"gpus": 1}, clip_gradients=clip).schedule(16)
+        for clip in (True, False)
+    )
+    # Up and down the 15 edges of a tree, half of the float in each of two.
+    assert sum(schedule.size) - sum(without.size) == 2 * 2 * 15 * 4
+    timeline = AlphaBeta().run(schedule)
+    computing = [
+        (schedule.activities[each.activity].step, each.id)
+        for each in schedule
+        if each.delay_ns and schedule.activities[each.activity].kind == "compute"
+    ]
+    last_ns = max(timeline.end_ns[number] for step, number in computing if step == 0)
+    assert min(timeline.start_ns[number] for step, number in computing if step == 1) > last_ns
+
+
 def test_overlap_makes_training_faster() -> None:
     keys = {"parallelism": {"tensor": 8, "pipeline": 1, "data": 4}, "batch": {"sequences": 4}}
     over, apart = (run(training(overlap=o, **keys).schedule(32)).jct_ns for o in (True, False))
@@ -339,6 +359,7 @@ def test_any_training_job_runs_to_its_end(data: st.DataObject) -> None:
         overlap=data.draw(st.booleans()),
         recompute=data.draw(st.booleans()),
         sharded_optimizer=data.draw(st.booleans()),
+        clip_gradients=data.draw(st.booleans()),
         steps=data.draw(st.integers(1, 2)),
         scale=1e-4,
     )
