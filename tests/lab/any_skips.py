@@ -20,7 +20,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -33,13 +33,17 @@ from rich.console import Console
 
 from lab.engines import ABOUT, RunOptions
 from lab.progress import Stages
+from lab.results.alone import Alone
+from lab.results.outcome import Outcome
 from lab.results.result import Result
+from lab.results.skipped import with_skipped
 from lab.runs.run import assembled, outcome_of, proved
 from lab.runs.skip import simulated
 from lab.scenario.catalogue import load, made
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from traffic.jobs import MixSpec, Policy
+from traffic.measures import JobMeasure, Measures
 
 _HOSTS = 8
 # Packed jobs meet nobody, and repeat; others often never do, for lots decide who is first.
@@ -56,6 +60,8 @@ class Verdict:
 
     exact: Result
     skipped: Result
+    jobs: Sequence[JobMeasure]  # exactly, with all steps of each
+    skipped_jobs: Sequence[JobMeasure]
     exact_s: float  # of processors
     skipped_s: float
 
@@ -83,7 +89,8 @@ class Verdict:
         said = self.skipped.skipped
         ways = (_times,) if said is not None and said.bound else (_times, _lengths)
         exact, told = (
-            [*chain(*(way(each) for way in ways))] for each in (self.exact, self.skipped)
+            [*chain(*(way(*each) for way in ways))]
+            for each in ((self.exact, self.jobs), (self.skipped, self.skipped_jobs))
         )
         if len(exact) != len(told):
             return 1.0
@@ -97,21 +104,28 @@ class Verdict:
         return self.error <= said.bound <= float(said.accuracy.rstrip("%")) / 100
 
 
-def _times(result: Result) -> Iterator[float]:
+def _times(result: Result, jobs: Sequence[JobMeasure]) -> Iterator[float]:
     yield from (result.duration_ns, result.jct_ns or 0)
-    for step in result.steps or ():
-        yield from (step.start_ns, step.end_ns or 0)
-    for job in (result.jobs or {}).values():
+    for job in jobs:
         yield job.jct_ns or 0
+        for step in job.steps:
+            yield from (step.start_ns, step.end_ns or 0)
 
 
-def _lengths(result: Result) -> Iterator[float]:
-    for step in result.steps or ():
-        yield step.comm_ns
+def _lengths(result: Result, jobs: Sequence[JobMeasure]) -> Iterator[float]:
+    for job in jobs:
+        yield from (step.comm_ns for step in job.steps)
     for flows in (result.flows, *(result.parts or {}).values()):
         yield from (flows.count, flows.completed)
-        if flows.fct_ns:
-            yield from (flows.fct_ns.p50, flows.fct_ns.p99, flows.fct_ns.max)
+
+
+def _measured(experiment: Experiment, outcome: Outcome) -> list[JobMeasure]:
+    """All of them: a result has the steps of the longest alone, which of two like may be either."""
+    alone = Alone(experiment)
+    measures = Measures(
+        experiment.schedule, outcome.timeline, alone.alpha_ns, alone.payload_rate_gbps
+    )
+    return [with_skipped(job, outcome) for job in measures.jobs]
 
 
 def judged(scenario: Scenario, accuracy: str, out: Path) -> Verdict:
@@ -120,12 +134,15 @@ def judged(scenario: Scenario, accuracy: str, out: Path) -> Verdict:
     stages = Stages(Console(quiet=True))
     began = time.process_time()
     experiment = Experiment.of(scenario)
-    exact = assembled(experiment, outcome_of(experiment, options, stages), options)
+    whole = outcome_of(experiment, options, stages)
+    exact = assembled(experiment, whole, options)
     between = time.process_time()
     skipping = replace(options, accuracy=accuracy)
     short, outcome = simulated(scenario, skipping, stages)
-    skipped = assembled(short, proved(short, outcome), skipping)
-    return Verdict(exact, skipped, between - began, time.process_time() - between)
+    outcome = proved(short, outcome)
+    skipped = assembled(short, outcome, skipping)
+    took_s = between - began, time.process_time() - between
+    return Verdict(exact, skipped, _measured(experiment, whole), _measured(short, outcome), *took_s)
 
 
 # --- cases ----------------------------------------------------------------------------------------

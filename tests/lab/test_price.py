@@ -97,7 +97,9 @@ def test_of_any_run_that_asks(seed: int, tmp_path: Path) -> None:
     if without.result.flows.failed:
         assert cost.without_ns is None
     elif not found.whom:
-        assert cost.without_ns == _lasted_ns(without)
+        # A host that waits until what it sent is acknowledged does nothing that is kept.
+        assert cost.without_ns is not None
+        assert _lasted_ns(without) <= cost.without_ns <= without.result.duration_ns
 
 
 def _ended_early(folder: Path) -> bool:
