@@ -8,6 +8,10 @@ Between two moments at which one ends each strand that is left has a pace, and w
 is judged by its steps (`lab/runs/steady_state.py`). From paces follows when every step of the whole
 begins: the first ones when they did, those after the first sixth at the pace of all that follow.
 
+Two jobs that go at almost the same pace drift past each other so slowly that few steps do not show
+how they may meet. They are simulated again, one of them *led* round the other: each of its steps is
+delayed by as little as takes it there twice. What is told is without these delays.
+
 Counts of packets, messages and bytes are those of the run, so many times; when things happen within
 a step is what it was in the one that is simulated. Nothing may come from outside meanwhile, and
 nothing be lost, for what is rare and dear no mean tells.
@@ -19,8 +23,9 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
-from math import gcd
+from math import ceil, gcd
 from typing import NamedTuple
 
 from lab.engines import RunOptions
@@ -28,7 +33,8 @@ from lab.engines.sim import engine as sim
 from lab.engines.sim.skipping import grown
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Miniature, Outcome
-from lab.runs.steady_state import FEWEST, Steps, settled
+from lab.runs.leading import Lead, led, longest_ns, without
+from lab.runs.steady_state import FEWEST, Drift, Led, Steps, few_paces, settled
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from traffic.collectives import Schedule, Timeline
@@ -37,6 +43,9 @@ from traffic.jobs import Job, MixSpec
 _FEWEST_STEPS = 48  # of the shortest job, in the first run of few
 _WHOLE_SHARE = 4  # a run of few takes no more than one step in so many
 _FIRST_SHARE = 6  # of the steps simulated: as many of the first stand for themselves alone
+# Rounds of one job in the other's steps: how they meet is seen, and seen again halfway between.
+_ROUNDS = 2.01
+_MOST = 2  # strands, of which one can be led round the other
 _COUNTS = "switches", "endpoints", "books", "link_books"
 
 
@@ -63,11 +72,7 @@ def simulated(
     why = "its jobs' steps have no divisor that would do"
     for times in _scales([job.steps for job in jobs]):
         experiment = Experiment.of(smaller(scenario, times))
-        with sim.bring_up(experiment, options, stages) as up:
-            outcome = up.measure()
-        if outcome.ended == INTERRUPTION:
-            raise KeyboardInterrupt
-        told = _told(experiment, outcome, times, float(options.accuracy.rstrip("%")) / 100)
+        told = _told(experiment, times, options, stages)
         if not isinstance(told, str):
             return experiment, told
         why = told
@@ -115,12 +120,23 @@ class _Strand:
     shapes: list[bytes]
     hosts: set[int]
     is_wide: bool  # it leaves its racks
+    led: Led | None = None  # if one was led round another; times are without its delay
     knots: list[tuple[float, float]] = field(default_factory=list)  # of the whole: step, and when
 
     @property
     def steps(self) -> int:
         """How many it has."""
         return len(self.ends)
+
+    @property
+    def pace(self) -> float:
+        """How long a step takes, by all but the first."""
+        return (self.later[-1] - self.later[0]) / (len(self.later) - 1)
+
+    @property
+    def later(self) -> list[int]:
+        """When all but the first of its steps begin, and the last ends."""
+        return self.begins[self.steps // _FIRST_SHARE :]
 
     @property
     def extremes(self) -> tuple[int, int]:
@@ -167,28 +183,82 @@ class _Strand:
 class _Strands(NamedTuple):
     all: list[_Strand]
     of: Mapping[tuple[str, int], _Strand]  # by job and host
+    timeline: Timeline
 
 
-def _told(experiment: Experiment, outcome: Outcome, times: int, most_wrong: float) -> Outcome | str:
+def _told(experiment: Experiment, times: int, options: RunOptions, stages: Stages) -> Outcome | str:
+    """The whole by a run, and by another with one job led round the other if these drift."""
+    outcome = _measured(experiment, options, stages)
+    if isinstance(outcome, str):
+        return outcome
+    plain = _strands(experiment, outcome.timeline)
+    whole = _whole(experiment, outcome, plain, times, options)
+    if not isinstance(whole, Drift) or (lead := _lead(plain.all)) is None:
+        return whole
+    outcome = _measured(led(experiment, lead), options, stages)
+    if isinstance(outcome, str):
+        return outcome
+    late = _strands(experiment, without(experiment.schedule, outcome.timeline, lead))
+    strands = _strands(experiment, _after(plain, late, experiment.schedule))
+    for strand, before in zip(strands.all, plain.all, strict=True):
+        delay_ns = lead.delay_ns if strand.job == lead.job else 0
+        collide_ns = partial(longest_ns, experiment, strand.job)
+        strand.led = Led(delay_ns, few_paces(before.later), collide_ns)
+    return _whole(experiment, outcome, strands, times, options)
+
+
+def _after(plain: _Strands, late: _Strands, schedule: Schedule) -> Timeline:
+    """The first steps as they were, and all that follow as those that were led; a strand a job."""
+    first = {strand.job: strand.steps // _FIRST_SHARE for strand in plain.all}
+    began, begin = (
+        {strand.job: strand.begins[first[strand.job]] for strand in each.all}
+        for each in (plain, late)
+    )
+    starts, ends = array("q", plain.timeline.start_ns), array("q", plain.timeline.end_ns)
+    for number, what in enumerate(schedule.activity):
+        activity = schedule.activities[what]
+        if activity.step >= first[activity.job]:
+            by_ns = began[activity.job] - begin[activity.job]
+            starts[number] = late.timeline.start_ns[number] + by_ns
+            ends[number] = late.timeline.end_ns[number] + by_ns
+    return Timeline(starts, ends)
+
+
+def _measured(experiment: Experiment, options: RunOptions, stages: Stages) -> Outcome | str:
+    """A run, if it can tell anything; why it cannot."""
+    with sim.bring_up(experiment, options, stages) as up:
+        outcome = up.measure()
+    if outcome.ended == INTERRUPTION:
+        raise KeyboardInterrupt
+    return outcome.ended or ("packets were lost" if has_lost(outcome) else outcome)
+
+
+def _lead(strands: Sequence[_Strand]) -> Lead | None:
+    """Which of two jobs goes twice round the other if it is delayed, and does not by itself."""
+    if len(strands) != len({strand.job for strand in strands}) or len(strands) > _MOST:
+        return None
+    quick, slow = sorted(strands, key=lambda strand: strand.pace)
+    delay_ns = ceil(_ROUNDS * quick.pace / (len(slow.later) - 1) - (slow.pace - quick.pace))
+    return Lead(slow.job, delay_ns) if delay_ns > 0 else None
+
+
+def _whole(
+    experiment: Experiment, outcome: Outcome, strands: _Strands, times: int, options: RunOptions
+) -> Outcome | str:
     """What the whole comes to; why that is not known."""
-    if outcome.ended is not None:
-        return outcome.ended
-    if has_lost(outcome):
-        return "packets were lost"
-    strands = _strands(experiment, outcome.timeline)
     bound = _enlarge(strands.all, times)
     if isinstance(bound, str):
         return bound
-    if bound > most_wrong:
+    if bound > float(options.accuracy.rstrip("%")) / 100:
         return "what steps take varies by too much"
     moments = {strand.job: _moments(strands.all, strand.job, times) for strand in strands.all}
     end_ns = max(end_ns for each in moments.values() for _, end_ns in each)
-    more_ns = outcome.end_ns - max(strand.begins[-1] for strand in strands.all)
+    more_ns = outcome.end_ns - outcome.timeline.finish_ns
     return replace(
         outcome,
         **{name: grown(getattr(outcome, name), None, getattr(outcome, name), times - 1)
            for name in _COUNTS},
-        timeline=_whole_timeline(experiment.schedule, outcome.timeline, strands, times),
+        timeline=_whole_timeline(experiment.schedule, strands, times),
         end_ns=end_ns + more_ns,
         stocks=(),
         pauses=(),
@@ -229,7 +299,7 @@ def _strands(experiment: Experiment, timeline: Timeline) -> _Strands:
     racks = [set(experiment.fabric.leaves_of(host)) for host in experiment.fabric.hosts]
     for job, src, dst in pairs:
         found[root((job, src))].is_wide |= racks[src] != racks[dst]
-    return _Strands([*found.values()], {each: found[root(each)] for each in above})
+    return _Strands([*found.values()], {each: found[root(each)] for each in above}, timeline)
 
 
 def _strand(job: str, steps: Mapping[int, Sequence[int]], timeline: Timeline) -> _Strand:
@@ -262,6 +332,7 @@ def _enlarge(strands: Sequence[_Strand], times: int) -> float | str:
                     strand.begins[its.start : its.stop + 1],
                     strand.extremes,
                     strand.shapes[its.start : its.stop],
+                    strand.led,
                 )
                 for number, (strand, its) in enumerate(zip(at_work, seen, strict=True))
             },
@@ -331,9 +402,7 @@ def _moments(strands: Sequence[_Strand], job: str, times: int) -> list[tuple[int
     return [*zip(begins, ends, strict=True)]
 
 
-def _whole_timeline(
-    schedule: Schedule, timeline: Timeline, strands: _Strands, times: int
-) -> Timeline:
+def _whole_timeline(schedule: Schedule, strands: _Strands, times: int) -> Timeline:
     """When what was simulated happens in the whole, as the first of what it stands for."""
     later = {
         id(strand): [
@@ -342,6 +411,7 @@ def _whole_timeline(
         ]
         for strand in strands.all
     }
+    timeline = strands.timeline
     columns = timeline.start_ns, timeline.end_ns, schedule.activity, schedule.src
     starts, ends = array("q"), array("q")
     for start_ns, end_ns, what, src in zip(*columns, strict=True):

@@ -9,6 +9,12 @@ far the mean of all that come after may be off. Where steps begin along a straig
 it more often than any sum of chance, how far they strayed from it tells that as well. Of 1,000 such
 means one is off by more, if what is to come is like what was. Kinds of steps of which none was seen
 may come too, though not many: they count as if they were as far from the others as any was.
+
+Of two jobs that drift past each other slowly, one may have been delayed in every step, so that they
+met in all ways. How long they will stay in which is not known then: the mean of what comes may be
+as far off as that of a few steps in a row ever was, delayed or not. And between two ways in which
+they met there may be one in which their messages collide that take less time than lies between
+these: each of them may be in the other's way, all that wait for each other in a step.
 """
 
 from __future__ import annotations
@@ -26,10 +32,26 @@ _CREEPS = 17.0  # t of two means of four batches each, in one of a million if th
 _HALF = 4  # batches
 _LONGEST_CYCLE = 4  # steps after which one begins within another job's as it did
 _GAP_SHARE = 8  # a whole round leaves no gap that is larger than one in so many of it
+_FEW = 4  # steps in a row, in one of the ways in which two jobs may meet,
+_FEW_SHARE = 16  # or one in so many of all
 _CROSSES = 6  # its mean at least once in so many steps, if it is held there
 _RETURNS = (
     1.5  # times the root of as many steps: a sum of chance crosses its mean less, 999 of 1,000
 )
+
+
+class Drift(str):
+    """That two jobs drift past each other slowly, and which."""
+
+    __slots__ = ()
+
+
+class Led(NamedTuple):
+    """A job, while one of two was delayed in each step."""
+
+    delay_ns: int  # by which a step began later than it would have; none of the other's
+    paces: tuple[float, float]  # of few steps in a row, at least and at most, when none was delayed
+    collide_ns: Callable[[float], float]  # messages that wait for each other and take less than so
 
 
 class Steps(NamedTuple):
@@ -38,6 +60,13 @@ class Steps(NamedTuple):
     begins: Sequence[int]  # and when the last of them was over
     extremes: tuple[int, int]  # the shortest step ever seen of it, and the longest
     shapes: Sequence[bytes]  # when everything of it happened, since it began
+    led: Led | None = None
+
+    @property
+    def began(self) -> Sequence[int]:
+        """When they did begin, though ``begins`` leave out by what they were delayed."""
+        delay_ns = self.led.delay_ns if self.led else 0
+        return [begin + turn * delay_ns for turn, begin in enumerate(self.begins)]
 
 
 class Settled(NamedTuple):
@@ -61,8 +90,15 @@ def settled(jobs: Mapping[str, Steps], meet: Callable[[int, int], bool]) -> Sett
         error = _error(steps.begins) + _unseen(steps)
         found = Settled(max(found.error, error), max(found.wander_ns, _wander_ns(steps.begins)))
     for (at, (one, ones)), (number, (other, others)) in combinations(enumerate(jobs.items()), 2):
-        if meet(at, number) and not _meet_evenly(ones.begins, others.begins):
-            return f"{one} and {other} drift past each other slowly"
+        if not meet(at, number):
+            continue
+        is_led = bool(ones.led or others.led)
+        if not _meet_evenly(ones.began, others.began, may_stay=not is_led):
+            return Drift(f"{one} and {other} drift past each other slowly")
+        if is_led:
+            gap_ns = _between_ways(ones.began, others.began)
+            error = max(_furthest(steps, gap_ns) for steps in (ones, others))
+            found = found._replace(error=max(found.error, error))
     return found
 
 
@@ -94,6 +130,22 @@ def _error_by_batches(begins: Sequence[int]) -> float:
         means = [(b - a) / size for (a, b), size in zip(pairwise(bounds), sizes, strict=True)]
         errors.append(t * sqrt(_variance(means) / batches))
     return max(errors) / mean
+
+
+def few_paces(begins: Sequence[int]) -> tuple[float, float]:
+    """The least mean of a few steps in a row, and the largest."""
+    few = max(_FEW, (len(begins) - 1) // _FEW_SHARE)
+    paces = [(b - a) / few for a, b in zip(begins, begins[few:], strict=False)]
+    return min(paces), max(paces)
+
+
+def _furthest(steps: Steps, gap_ns: float) -> float:
+    """How far any way in which two jobs meet is from the mean of all of them."""
+    assert steps.led is not None
+    mean = (steps.begins[-1] - steps.begins[0]) / (len(steps.begins) - 1)
+    paces = *few_paces(steps.begins), *steps.led.paces
+    off_ns = max(abs(pace - mean) for pace in paces)
+    return (off_ns + steps.led.collide_ns(gap_ns / 2)) / mean + _unseen(steps)
 
 
 def _variance(values: Sequence[float]) -> float:
@@ -143,21 +195,31 @@ def _differ(ones: Sequence[int], others: Sequence[int]) -> bool:
     return abs(_mean(ones) - _mean(others)) > _CREEPS * max(spread, 1e-9)
 
 
-def _meet_evenly(ones: Sequence[int], others: Sequence[int]) -> bool:
+def _meet_evenly(ones: Sequence[int], others: Sequence[int], *, may_stay: bool) -> bool:
     """Whether steps of one job begin within those of another as they will ever after."""
-    if len(ones) < len(others):
-        ones, others = others, ones
-    turn = (ones[-1] - ones[0]) / (len(ones) - 1)
-    phases = [(begin - ones[0]) % turn for begin in others]
+    phases, turn = _phases(ones, others)
     half = len(phases) // 2
     if all(
         _largest_gap(each, turn) <= turn / _GAP_SHARE for each in (phases[:half], phases[-half:])
     ):
         return True
-    return any(
+    return may_stay and any(
         all(_is_held(phases[first::cycle], turn) for first in range(cycle))
         for cycle in range(1, _LONGEST_CYCLE + 1)
     )
+
+
+def _phases(ones: Sequence[int], others: Sequence[int]) -> tuple[list[float], float]:
+    """When steps of one job begin within those of another, which take so long."""
+    if len(ones) < len(others):
+        ones, others = others, ones
+    turn = (ones[-1] - ones[0]) / (len(ones) - 1)
+    return [(begin - ones[0]) % turn for begin in others], turn
+
+
+def _between_ways(ones: Sequence[int], others: Sequence[int]) -> float:
+    """How much later one begins within the other than in any way that was seen, at most."""
+    return _largest_gap(*_phases(ones, others))
 
 
 def _largest_gap(phases: Sequence[float], turn: float) -> float:

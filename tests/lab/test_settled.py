@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from lab.runs.steady_state import Steps, settled
+from lab.runs.steady_state import Led, Steps, settled
 
 
-def steps(lengths: list[int], late: list[int] | None = None) -> Steps:
+def steps(lengths: list[int], late: list[int] | None = None, led: Led | None = None) -> Steps:
     """Steps of these lengths, in which something happens so late."""
     begins = [0, *accumulate(lengths)]
     shapes = [array("q", [at]).tobytes() for at in late or [0] * len(lengths)]
-    return Steps(begins, (min(lengths), max(lengths)), shapes)
+    return Steps(begins, (min(lengths), max(lengths)), shapes, led)
 
 
 def said(*jobs: Steps, meet: bool = True) -> float | str:
@@ -79,3 +79,39 @@ def test_what_is_held_is_settled() -> None:
     error = said(steps([100_000] * 60), steps(lengths))
     assert isinstance(error, float)
     assert error < 0.001
+
+
+_SAME = Led(0, (100_000, 100_000), lambda _: 0)
+
+
+def test_what_is_led_round_tells_how_far_any_way_to_meet_is() -> None:
+    """A sixth of the ways costs a fiftieth more, and the jobs may stay in it for ever."""
+    ways = [102_000 if turn % 24 < 4 else 100_000 for turn in range(48)]
+    other = steps([100_000] * 48)
+    assert "drift past each other" in str(said(other, steps(ways)))
+    led = _SAME._replace(delay_ns=(2 * 100_000 - 16_000) // 48)
+    other = other._replace(led=_SAME)
+    error = said(other, steps(ways, led=led))
+    assert isinstance(error, float)
+    assert sum(ways) / len(ways) * (1 + error) >= 102_000
+
+
+def test_what_is_led_round_tells_what_may_lie_between() -> None:
+    """Ways in which they met before, and messages that may collide between two of them."""
+    other = steps([100_000] * 48, led=_SAME)
+    delay_ns = 2 * 100_000 // 48
+    asked: list[float] = []
+
+    def collide_ns(less_than_ns: float) -> float:
+        asked.append(less_than_ns)
+        return 500
+
+    led = Led(delay_ns, (99_000, 103_000), collide_ns)
+    assert said(other, steps([100_000] * 48, led=led)) == pytest.approx(0.035)
+    assert asked == [pytest.approx(delay_ns / 2, rel=0.1)]
+
+
+def test_what_cannot_be_led_round_is_not_settled() -> None:
+    """It is held where it is: how long its steps are by themselves is not seen."""
+    held = steps([100_000 - 4000] * 48, led=_SAME._replace(delay_ns=4000))
+    assert "drift past each other" in str(said(steps([100_000] * 48, led=_SAME), held))
