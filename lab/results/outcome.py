@@ -374,7 +374,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Miniature:
+class Sampled:
     """That a run was simulated with one step of each job in so many, of which all are told."""
 
     times: int
@@ -438,7 +438,7 @@ class Outcome:
     ended: str | None = None  # why a run is not whole
     stands: Sequence[Stand] = ()  # of messages that are not through
     cuts: tuple[Cut, ...] = ()  # what is left out there is in all but series, and in times
-    miniature: Miniature | None = None  # counts are the whole's, and it has no series
+    sampled: Sampled | None = None  # counts are the whole's, and it has no series
     skipping: Skipping | None = None  # none: it was to be exact
     machines: MachinesNote | None = None  # none: it was on one
     looks: tuple[Look, ...] = ()  # of an engine that sees into switches, if there are any

@@ -102,5 +102,5 @@ def _purpose(experiment: Experiment, outcome: Outcome, number: int) -> tuple[int
     schedule = experiment.schedule
     activity = schedule.activities[schedule.activity[number]]
     left_out = sum(cut.left_out_before(activity.job, activity.step) for cut in outcome.cuts)
-    times = outcome.miniature.times if outcome.miniature else 1
+    times = outcome.sampled.times if outcome.sampled else 1
     return activity.step * times + left_out, activity.name

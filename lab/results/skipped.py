@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lab.results.outcome import Cut, Miniature, Outcome
+from lab.results.outcome import Cut, Outcome, Sampled
 from lab.results.part import Part
 from params.quantity import duration, percent, summed
 from traffic.collectives import Schedule
@@ -42,7 +42,7 @@ def skipped(outcome: Outcome) -> Skipped | None:
     """What of a run was left out; nothing if it was to be exact."""
     if outcome.skipping is None:
         return None
-    if (small := outcome.miniature) is not None:
+    if (small := outcome.sampled) is not None:
         return Skipped(
             accuracy=outcome.skipping.accuracy,
             bound=max(_TIES, small.bound),
@@ -65,8 +65,8 @@ def skipped(outcome: Outcome) -> Skipped | None:
 def weights(schedule: Schedule, outcome: Outcome) -> list[int] | None:
     """By activity: for how many of its kind it stands; none if that is one, of all."""
     cuts = outcome.cuts
-    if outcome.miniature is not None:
-        return [outcome.miniature.times] * len(schedule.activities)
+    if outcome.sampled is not None:
+        return [outcome.sampled.times] * len(schedule.activities)
     if not cuts:
         return None
     return [
@@ -77,8 +77,8 @@ def weights(schedule: Schedule, outcome: Outcome) -> list[int] | None:
 
 def with_skipped(job: JobMeasure, outcome: Outcome) -> JobMeasure:
     """A job with the steps that were left out."""
-    if outcome.miniature is not None:
-        return _enlarged(job, outcome.miniature)
+    if outcome.sampled is not None:
+        return _enlarged(job, outcome.sampled)
     if not outcome.cuts:
         return job
     steps = tuple(_steps(job, outcome.cuts))
@@ -86,7 +86,7 @@ def with_skipped(job: JobMeasure, outcome: Outcome) -> JobMeasure:
     return replace(job, steps=steps, gpu_utilisation=busy)
 
 
-def _enlarged(job: JobMeasure, small: Miniature) -> JobMeasure:
+def _enlarged(job: JobMeasure, small: Sampled) -> JobMeasure:
     """A job of which one step in so many was simulated."""
     steps = tuple(
         replace(job.steps[number // small.times], step=number, start_ns=begin_ns, end_ns=end_ns)

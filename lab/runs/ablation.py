@@ -45,7 +45,7 @@ def cost(
 ) -> Cost | None:
     """What the run would have taken otherwise; nothing where nobody asks, it did not end,
     or what repeats of it was left out."""
-    if options.engine != "sim" or outcome.ended or outcome.cuts or outcome.miniature:
+    if options.engine != "sim" or outcome.ended or outcome.cuts or outcome.sampled:
         return None
     found = priced(experiment)
     if found is None:

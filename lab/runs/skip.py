@@ -8,7 +8,8 @@ another job. Then the shorter run is looked at, with what comes after; and in th
 cuts and all, and proves of each that the fabric is in the same state there, or is made without.
 
 Nothing is known of steps that were not simulated but that they are alike, so jobs that draw lots
-for their steps are not skipped, nor is what goes by no steps.
+for their steps are not skipped, nor is what goes by no steps. Steps that only nearly repeat are
+told from some of them (`lab/runs/sampled_steps.py`), with a bound on how wrong that may be.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from lab.engines.sim.skipping import NoRepetitionError
 from lab.errors import RunError
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Cut, Outcome, Skipping
-from lab.runs import miniature
+from lab.runs import sampled_steps
 from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
 from lab.scenario.faults import events_of
@@ -86,7 +87,7 @@ def simulated(
     while True:
         if may_be_told and not cuts:
             may_be_told = False
-            told = miniature.simulated(scenario, options, stages)
+            told = sampled_steps.simulated(scenario, options, stages)
             if not isinstance(told, str):
                 small, outcome = told
                 _keep_limit(scenario, outcome)
@@ -111,7 +112,7 @@ def simulated(
 
 
 def _keep_limit(scenario: Scenario, outcome: Outcome) -> None:
-    if (outcome.cuts or outcome.miniature) and outcome.end_ns > scenario.limit_ns:
+    if (outcome.cuts or outcome.sampled) and outcome.end_ns > scenario.limit_ns:
         raise RunError(
             f"the run ends at {outcome.end_ns:,} ns, which is behind its limit_ns",
             f"Say --set limit_ns={outcome.end_ns}, or --accuracy exact.",

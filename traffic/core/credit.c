@@ -1,4 +1,4 @@
-/* What is counted, and how it is said. */
+/* What is counted of a cable's credits, and how it is said; UET's between hosts are uet_answer.c's. */
 #include "credit.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * A sender begins with a bandwidth-delay product of credit and spends it on every byte it sends, again
  * or not. Its packets tell how much it is to be granted in all (the credit target). The receiver goes
  * round those who want more and grants one packet each, a hundredth more slowly than its own link
- * brings packets (uet_receive.c paces all of its flows together); a grant says how much was granted in
+ * brings packets (uet_answer.c paces all of its flows together); a grant says how much was granted in
  * all, so that a lost one costs nothing but time.
  *
  * Within the fabric nobody is held back: what is cut there is told, sent again from credit like

@@ -32,7 +32,7 @@ from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.engines.sim.skipping import grown
 from lab.progress import Stages
-from lab.results.outcome import INTERRUPTION, Miniature, Outcome
+from lab.results.outcome import INTERRUPTION, Outcome, Sampled
 from lab.runs.leading import Lead, led, longest_ns, without
 from lab.runs.steady_state import FEWEST, Drift, Led, Steps, few_paces, settled
 from lab.scenario.experiment import Experiment
@@ -262,7 +262,7 @@ def _whole(
         end_ns=end_ns + more_ns,
         stocks=(),
         pauses=(),
-        miniature=Miniature(times, outcome.end_ns, bound, moments),
+        sampled=Sampled(times, outcome.end_ns, bound, moments),
     )  # fmt: skip
 
 
