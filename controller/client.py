@@ -190,7 +190,7 @@ async def connected(
 
     config = None
     if role:
-        found = fy.P4Schema(_p4info(target.p4info.read_text())).tables
+        found = fy.P4Schema(_p4info(target)).tables
         config = P4RoleConfig(shared_p4_ids=[found[name].id for name in tables])
     options = replace(_options(target), role_name=role, role_config=config, ready_handler=ready)
     async with fy.Switch(target.name, target.address, options) as switch:
@@ -212,15 +212,19 @@ def _options(target: Target) -> fy.SwitchOptions:
             cacert=tls.authority, cert=tls.certificate, private_key=tls.key
         )
     return fy.SwitchOptions(
-        p4info=_p4info(target.p4info.read_text()),  # type: ignore[arg-type] # P4Schema takes both
+        p4info=_p4info(target),  # type: ignore[arg-type] # P4Schema takes both
         p4blob=target.program,
         device_id=target.device_id,
         channel_credentials=credentials,
     )
 
 
+def _p4info(target: Target) -> p4i.P4Info:
+    return _parsed(target.p4info.read_text())
+
+
 @lru_cache(maxsize=4)
-def _p4info(text: str) -> p4i.P4Info:
+def _parsed(text: str) -> p4i.P4Info:
     """One for all switches that run it: to read a text takes longer than to connect to one."""
     return text_format.Parse(text, p4i.P4Info())
 

@@ -85,6 +85,11 @@ class RunError(LabError):
     """A run that started and could not be finished."""
 
 
+def first_reason(*reasons: tuple[object, str]) -> str | None:
+    """The first that holds, of rows: whether it does, and what it is."""
+    return next((why for holds, why in reasons if holds), None)
+
+
 def refuse(*refusals: tuple[object, str, str]) -> None:
     """Raise the first that holds, of rows: whether it does, what is wrong, the cure."""
     for holds, message, cure in refusals:

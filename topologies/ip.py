@@ -24,14 +24,24 @@ def turn(interface: str, *, is_up: bool) -> None:
         fcntl.ioctl(control, _SET_FLAGS, _REQUEST.pack(name, flags))
 
 
-def run_ip(commands: Iterable[str]) -> None:
-    """Carry out commands of ``ip``, such as ``link set leaf1-eth1 up``, in their order."""
-    batch = "\n".join(commands)
-    done = subprocess.run(["ip", "-batch", "-"], input=batch, text=True, check=False)
+def run_ip(commands: Iterable[str], within: int | None = None) -> None:
+    """Carry out commands of ``ip``, such as ``link set leaf1-eth1 up``, in their order.
+
+    They are carried out here, or ``within`` a network of which a descriptor is open.
+    """
+    enter = () if within is None else ("nsenter", f"--net=/proc/self/fd/{within}")
+    done = subprocess.run(
+        [*enter, "ip", "-batch", "-"],
+        input="\n".join(commands),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        pass_fds=() if within is None else (within,),
+    )
     if done.returncode < 0:
         raise TopologyError(f"ip was killed ({signal.Signals(-done.returncode).name})")
     if done.returncode:
-        raise TopologyError(f"ip ended with {done.returncode}")
+        raise TopologyError(f"ip ended with {done.returncode}: {' '.join(done.stderr.split())}")
 
 
 def add_veths(pairs: Iterable[tuple[str, str]], mtu: int | None = None) -> None:

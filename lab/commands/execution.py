@@ -126,11 +126,13 @@ def execute(
                           (page, "--live"),
                           (chosen.measures.pcap, "kept packets (--pcap)"))  # fmt: skip
         refuse(
-            (checkpoint and page, "who watches a run may change it, which no checkpoint has",
+            (checkpoint is not None and page,
+             "who watches a run may change it, which no checkpoint has",
              "Leave out --live or --checkpoint."),
-            (checkpoint and out is None, "--checkpoint: a run goes on from what is in its folder",
+            (checkpoint is not None and out is None,
+             "--checkpoint: a run goes on from what is in its folder",
              "Say which that is, each time: --out DIR"),
-            (jobs and engine != "sim", "--jobs are threads of the simulator",
+            (jobs is not None and engine != "sim", "--jobs are threads of the simulator",
              "Leave it out, or say --engine sim."),
             (reports not in (None, *columns.KINDS), f"--reports: there is no kind '{reports}'",
              "It is csv or parquet."),

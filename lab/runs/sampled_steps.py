@@ -31,6 +31,7 @@ from typing import NamedTuple
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.engines.sim.skipping import grown
+from lab.errors import first_reason
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Outcome, Sampled
 from lab.runs.leading import Lead, led, longest_ns, without
@@ -51,14 +52,11 @@ _COUNTS = "switches", "endpoints", "books", "link_books"
 
 def hindrance(scenario: Scenario) -> str | None:
     """Why a run cannot be told from one of few steps, if that is known beforehand."""
-    for holds, why in (
+    return first_reason(
         (any(fault.at_ns or fault.for_ns for fault in scenario.faults), "something is to happen"),
         (not scenario.pfc.enabled, "packets may be lost"),
         (scenario.measures.series, "a series is to be kept (measures.series)"),
-    ):
-        if holds:
-            return why
-    return None
+    )
 
 
 def simulated(
@@ -198,7 +196,7 @@ def _told(experiment: Experiment, times: int, options: RunOptions, stages: Stage
     outcome = _measured(led(experiment, lead), options, stages)
     if isinstance(outcome, str):
         return outcome
-    late = _strands(experiment, without(experiment.schedule, outcome.timeline, lead))
+    late = without(experiment.schedule, outcome.timeline, lead)
     strands = _strands(experiment, _after(plain, late, experiment.schedule))
     for strand, before in zip(strands.all, plain.all, strict=True):
         delay_ns = lead.delay_ns if strand.job == lead.job else 0
@@ -207,20 +205,21 @@ def _told(experiment: Experiment, times: int, options: RunOptions, stages: Stage
     return _whole(experiment, outcome, strands, times, options)
 
 
-def _after(plain: _Strands, late: _Strands, schedule: Schedule) -> Timeline:
+def _after(plain: _Strands, late: Timeline, schedule: Schedule) -> Timeline:
     """The first steps as they were, and all that follow as those that were led; a strand a job."""
-    first = {strand.job: strand.steps // _FIRST_SHARE for strand in plain.all}
-    began, begin = (
-        {strand.job: strand.begins[first[strand.job]] for strand in each.all}
-        for each in (plain, late)
-    )
+    activities = [schedule.activities[what] for what in schedule.activity]
     starts, ends = array("q", plain.timeline.start_ns), array("q", plain.timeline.end_ns)
-    for number, what in enumerate(schedule.activity):
-        activity = schedule.activities[what]
-        if activity.step >= first[activity.job]:
-            by_ns = began[activity.job] - begin[activity.job]
-            starts[number] = late.timeline.start_ns[number] + by_ns
-            ends[number] = late.timeline.end_ns[number] + by_ns
+    for strand in plain.all:
+        first = strand.steps // _FIRST_SHARE
+        its = [
+            number
+            for number, each in enumerate(activities)
+            if each.job == strand.job and each.step >= first
+        ]
+        by_ns = strand.begins[first] - min(late.start_ns[number] for number in its)
+        for number in its:
+            starts[number] = late.start_ns[number] + by_ns
+            ends[number] = late.end_ns[number] + by_ns
     return Timeline(starts, ends)
 
 

@@ -26,7 +26,7 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.engines.sim import engine as sim
 from lab.engines.sim.skipping import NoRepetitionError
-from lab.errors import RunError
+from lab.errors import RunError, first_reason
 from lab.progress import Stages
 from lab.results.outcome import INTERRUPTION, Cut, Outcome, Skipping
 from lab.runs import sampled_steps
@@ -58,7 +58,7 @@ def hindrance(scenario: Scenario) -> str | None:
         return f"no job has {_FEWEST_STEPS} steps or more"
     has_chance = scenario.loss.rate or any(fault.rate for fault in scenario.faults)
     has_storm = any(fault.action == "storm" for fault in scenario.faults)
-    for holds, why in (
+    return first_reason(
         (has_storm, "a storm has a time of its own"),
         (scenario.transport.kind != "roce", f"{scenario.transport.kind} keeps state of its own"),
         (algorithm_file(scenario.transport), "a congestion control that was brought keeps its own"),
@@ -66,10 +66,7 @@ def hindrance(scenario: Scenario) -> str | None:
         (scenario.link.llr is not Replay.NONE, "links that try again keep what they sent"),
         (has_chance, "packets are lost at random"),
         (scenario.telemetry.share, "telemetry tells of each packet"),
-    ):
-        if holds:
-            return why
-    return None
+    )
 
 
 def simulated(

@@ -13,14 +13,14 @@ receives takes it as it comes.
 
 from __future__ import annotations
 
-import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from controller import LinkSpec
 from lab.errors import RunError
-from topologies import Node
+from topologies import Node, TopologyError
+from topologies.ip import run_ip
 from topologies.offload import switch_off_checksum_offload
 
 VXLAN_PORT = 4789
@@ -54,28 +54,22 @@ class Company(ABC):
 
     def lay_cables(self, max_frame: int) -> None:
         """Make this machine's ends of the cables that leave it."""
-        # Made from outside, so that what is wrapped goes by the machine's network.
-        words = "nsenter", f"--net=/proc/self/fd/{self.outside}", "ip", "-batch", "-"
-        done = subprocess.run(
-            words,
-            input="\n".join(
-                f"link add name {each.interface} netns 1 mtu {max_frame} type vxlan "
-                f"id {each.number} local {each.local} remote {each.remote} "
-                f"dstport {VXLAN_PORT} nolearning"
-                for each in self.crossings
-            ),
-            capture_output=True,
-            text=True,
-            check=False,
-            pass_fds=(self.outside,),
-        )
-        if done.returncode:
+        try:  # from outside, so that what is wrapped goes by the machine's network
+            run_ip(
+                (
+                    f"link add name {each.interface} netns 1 mtu {max_frame} type vxlan "
+                    f"id {each.number} local {each.local} remote {each.remote} "
+                    f"dstport {VXLAN_PORT} nolearning"
+                    for each in self.crossings
+                ),
+                self.outside,
+            )
+        except TopologyError as error:
             raise RunError(
-                "the ends of cables to other machines could not be made: "
-                f"{' '.join(done.stderr.split())}",
+                f"the ends of cables to other machines could not be made: {error}",
                 "It takes a kernel with VXLAN, and that no other run has such cables between the "
                 "same machines.",
-            )
+            ) from None
         for each in self.crossings:
             switch_off_checksum_offload(each.interface)
 

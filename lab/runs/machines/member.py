@@ -15,7 +15,6 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -267,7 +266,10 @@ class _Stages(Stages):
 
     def __init__(self, leader: _Leader) -> None:
         super().__init__(Console(quiet=True))
-        self.caution = partial(leader.say, "caution")  # type: ignore[method-assign]
+        self._leader = leader
+
+    def caution(self, text: str) -> None:
+        self._leader.say("caution", text)
 
 
 @dataclass
