@@ -7,8 +7,9 @@ the step does, and the next one more; so what was delayed is known of every mome
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from lab.scenario.experiment import Experiment
@@ -49,23 +50,30 @@ def without(schedule: Schedule, timeline: Timeline, lead: Lead) -> Timeline:
     return Timeline(starts, ends)
 
 
-def longest_ns(experiment: Experiment, job: str, limit_ns: float) -> float:
+def longest_ns(
+    experiment: Experiment, job: str, limit_ns: float, share: Callable[[float], float]
+) -> float:
     """What messages of a step take that wait for each other, by those that take less than so long.
 
-    So much do they delay the step if each has to wait for another like it, on its slowest link.
+    So much do they delay the step if each has to wait for another like it, on its slowest link, in
+    that share of steps.
     """
     schedule, kinds = experiment.schedule, experiment.schedule.activities
     headers, mtu = data_headers_bytes(experiment.scenario), experiment.scenario.link.mtu
     rates = {experiment.cable(link).rate_bps for link in experiment.fabric.links}
+
+    @cache
+    def delay_ns(size: int) -> float:
+        bits = 8e9 * (size + -(-size // mtu) * headers)
+        own_ns = bits / min(rates)
+        return own_ns * share(own_ns) if bits / max(rates) < limit_ns else 0.0
+
     longest: dict[int, float] = {}
     for number, what in enumerate(schedule.activity):
         if (kinds[what].job, kinds[what].step) != (job, 1):
             continue
-        size = schedule.size[number]
-        bits = 8e9 * (size + -(-size // mtu) * headers)
-        own_ns = bits / min(rates) if bits / max(rates) < limit_ns else 0.0
         before = (longest.get(wait, 0.0) for wait in schedule.waits(number))
-        longest[number] = max(before, default=0.0) + own_ns
+        longest[number] = max(before, default=0.0) + delay_ns(schedule.size[number])
     return max(longest.values())
 
 

@@ -14,13 +14,17 @@ Of two jobs that drift past each other slowly, one may have been delayed in ever
 met in all ways. How long they will stay in which is not known then: the mean of what comes may be
 as far off as that of a few steps in a row ever was, delayed or not. And between two ways in which
 they met there may be one in which their messages collide that take less time than lies between
-these: each of them may be in the other's way, all that wait for each other in a step.
+these: each of them may be in the other's way, all that wait for each other in a step. They collide
+in no larger share of steps than can have two jobs meet so alike: if that is p, of steps that follow
+each other 2p - 1 meet so at least, and of all changes seen no more were as alike.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations, pairwise
 from math import ceil, sqrt
 from typing import NamedTuple
@@ -51,7 +55,9 @@ class Led(NamedTuple):
 
     delay_ns: int  # by which a step began later than it would have; none of the other's
     paces: tuple[float, float]  # of few steps in a row, at least and at most, when none was delayed
-    collide_ns: Callable[[float], float]  # messages that wait for each other and take less than so
+    # Of messages that wait for each other and take less than so long, each for a share that follows
+    # from what it takes.
+    collide_ns: Callable[[float, Callable[[float], float]], float]
 
 
 class Steps(NamedTuple):
@@ -81,14 +87,10 @@ def settled(jobs: Mapping[str, Steps], meet: Callable[[int, int], bool]) -> Sett
 
     Where some cannot ``meet``, by number, it makes no difference when one begins in the other's.
     """
-    found = Settled(0.0, 0)
     for name, steps in jobs.items():
         if len(steps.shapes) < FEWEST:
             return f"too few steps of {name} were alike"
-        if _creeps(steps.shapes):
-            return f"steps of {name} change slowly"
-        error = _error(steps.begins) + _unseen(steps)
-        found = Settled(max(found.error, error), max(found.wander_ns, _wander_ns(steps.begins)))
+    found = Settled(0.0, 0)
     for (at, (one, ones)), (number, (other, others)) in combinations(enumerate(jobs.items()), 2):
         if not meet(at, number):
             continue
@@ -96,9 +98,14 @@ def settled(jobs: Mapping[str, Steps], meet: Callable[[int, int], bool]) -> Sett
         if not _meet_evenly(ones.began, others.began, may_stay=not is_led):
             return Drift(f"{one} and {other} drift past each other slowly")
         if is_led:
-            gap_ns = _between_ways(ones.began, others.began)
-            error = max(_furthest(steps, gap_ns) for steps in (ones, others))
+            phases, turn = _phases(ones.began, others.began)
+            error = max(_furthest(steps, phases, turn) for steps in (ones, others))
             found = found._replace(error=max(found.error, error))
+    for name, steps in jobs.items():
+        if _creeps(steps.shapes):
+            return f"steps of {name} change slowly"
+        error = _error(steps.begins) + _unseen(steps)
+        found = Settled(max(found.error, error), max(found.wander_ns, _wander_ns(steps.begins)))
     return found
 
 
@@ -139,13 +146,27 @@ def few_paces(begins: Sequence[int]) -> tuple[float, float]:
     return min(paces), max(paces)
 
 
-def _furthest(steps: Steps, gap_ns: float) -> float:
+def _furthest(steps: Steps, phases: Sequence[float], turn: float) -> float:
     """How far any way in which two jobs meet is from the mean of all of them."""
     assert steps.led is not None
     mean = (steps.begins[-1] - steps.begins[0]) / (len(steps.begins) - 1)
     paces = *few_paces(steps.begins), *steps.led.paces
     off_ns = max(abs(pace - mean) for pace in paces)
-    return (off_ns + steps.led.collide_ns(gap_ns / 2)) / mean + _unseen(steps)
+    between_ns = _largest_gap(phases, turn) / 2
+    collide_ns = steps.led.collide_ns(between_ns, partial(_share_within, phases, turn))
+    return (off_ns + collide_ns) / mean + _unseen(steps)
+
+
+def _share_within(phases: Sequence[float], turn: float, message_ns: float) -> float:
+    """Of how many steps two messages that take so long may collide, if jobs stay where they do."""
+    changes = [(b - a) % turn for a, b in pairwise(phases)]
+    middle = changes[0] - turn / 2
+    ordered = sorted((change - middle) % turn for change in changes)
+    # They collide if one begins sooner or later than the other by less; a change is between two.
+    alike = max(
+        bisect_right(ordered, first + 4 * message_ns) - at for at, first in enumerate(ordered)
+    )
+    return (1 + alike / len(ordered)) / 2
 
 
 def _variance(values: Sequence[float]) -> float:
@@ -215,11 +236,6 @@ def _phases(ones: Sequence[int], others: Sequence[int]) -> tuple[list[float], fl
         ones, others = others, ones
     turn = (ones[-1] - ones[0]) / (len(ones) - 1)
     return [(begin - ones[0]) % turn for begin in others], turn
-
-
-def _between_ways(ones: Sequence[int], others: Sequence[int]) -> float:
-    """How much later one begins within the other than in any way that was seen, at most."""
-    return _largest_gap(*_phases(ones, others))
 
 
 def _largest_gap(phases: Sequence[float], turn: float) -> float:

@@ -9,7 +9,7 @@ times and the run's may differ from the exact run's by no more than the bound th
 that by no more than was asked for. A line is printed as each case ends; it says too how many times
 quicker a run of --reckoned steps would be: so many times what a step takes exactly, over what it
 took to tell the whole, which is the same whatever the number of steps. What is refused is asked
-once more with twice as many steps, so that twice as many are simulated.
+again with twice as many steps, so that twice as many are simulated, up to --most.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the number of the first")
     parser.add_argument("--accuracy", choices=ABOUT, default="1%")
     parser.add_argument("--steps", type=int, default=_STEPS, help="that are simulated exactly")
+    parser.add_argument("--most", type=int, default=4 * _STEPS, help="steps, if it is refused")
     parser.add_argument("--pods", type=int, default=_PODS, help="of the fat tree")
     parser.add_argument("--data", type=int, default=2, help="replicas of each model")
     parser.add_argument("--scale", type=float, default=0.0001, help="of jobs at 1,024 hosts")
@@ -104,12 +105,14 @@ def main() -> int:
     refused = beyond = 0
     with TemporaryDirectory() as out:
         for number in range(asked.seed, asked.seed + asked.count):
-            for steps in (asked.steps, 2 * asked.steps):
+            steps = asked.steps
+            while True:
                 scenario = drawn(number, steps, asked.pods, asked.data, asked.scale)
                 verdict = judged(scenario, asked.accuracy, Path(out))
                 print(line(scenario, verdict, steps, asked.reckoned), flush=True)
-                if not is_refused(verdict):
+                if not is_refused(verdict) or 2 * steps > asked.most:
                     break
+                steps *= 2
             beyond += not verdict.is_kept
             refused += is_refused(verdict)
     print(f"of {asked.count} {refused} refused, {beyond} beyond what was stated")

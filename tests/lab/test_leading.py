@@ -63,9 +63,14 @@ def test_how_long_messages_take_that_wait_for_each_other() -> None:
     )
     headers = data_headers_bytes(experiment.scenario)
     eighth_ns, token_ns = ((size + headers) * 0.08 for size in (20_000 / 8, BARRIER_BYTES))
-    assert longest_ns(experiment, "first", 10**9) == pytest.approx(12 * eighth_ns + 2 * token_ns)
-    assert longest_ns(experiment, "first", eighth_ns - 1) == pytest.approx(2 * token_ns)
-    assert longest_ns(experiment, "first", token_ns - 1) == 0
+
+    def longest(limit_ns: float, share: float = 1) -> float:
+        return longest_ns(experiment, "first", limit_ns, lambda _: share)
+
+    assert longest(10**9) == pytest.approx(12 * eighth_ns + 2 * token_ns)
+    assert longest(10**9, 0.25) == pytest.approx((12 * eighth_ns + 2 * token_ns) / 4)
+    assert longest(eighth_ns - 1) == pytest.approx(2 * token_ns)
+    assert longest(token_ns - 1) == 0
 
 
 def test_jobs_that_drift_slowly_are_told_by_leading_one_round(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is said of steps that only nearly repeat, by steps of which all is known."""
 
 from array import array
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 from random import Random
 
@@ -81,7 +82,7 @@ def test_what_is_held_is_settled() -> None:
     assert error < 0.001
 
 
-_SAME = Led(0, (100_000, 100_000), lambda _: 0)
+_SAME = Led(0, (100_000, 100_000), lambda *_: 0)
 
 
 def test_what_is_led_round_tells_how_far_any_way_to_meet_is() -> None:
@@ -102,13 +103,39 @@ def test_what_is_led_round_tells_what_may_lie_between() -> None:
     delay_ns = 2 * 100_000 // 48
     asked: list[float] = []
 
-    def collide_ns(less_than_ns: float) -> float:
+    def collide_ns(less_than_ns: float, share: Callable[[float], float]) -> float:
         asked.append(less_than_ns)
-        return 500
+        return 500 * share(10)
 
     led = Led(delay_ns, (99_000, 103_000), collide_ns)
     assert said(other, steps([100_000] * 48, led=led)) == pytest.approx(0.035)
     assert asked == [pytest.approx(delay_ns / 2, rel=0.1)]
+
+
+def test_what_varies_from_step_to_step_collides_in_few_of_them() -> None:
+    """Half of what messages cost that take 20 ns, where steps vary by 2 µs; of 10 µs all."""
+    chance = Random(5)
+    lengths = [100_000 + chance.randrange(2_000) for _ in range(200)]
+    mean_ns = sum(lengths) // len(lengths)
+
+    def error(message_ns: float) -> float:
+        led = Led(
+            2 * mean_ns // 200, (mean_ns, mean_ns), lambda _, share: 10_000 * share(message_ns)
+        )
+        found = said(steps([mean_ns] * 200, led=_SAME), steps(lengths, led=led))
+        assert isinstance(found, float)
+        return found
+
+    assert 4500 < (error(10_000) - error(20)) * mean_ns < 5000
+
+
+def test_what_drifts_is_led_though_its_steps_change_slowly() -> None:
+    """What one costs the other follows from how they meet, which changes slowly."""
+    ways = [100_000 + 40 * turn for turn in range(48)]
+    shapes = [array("q", [length]).tobytes() for length in ways]
+    changing = steps(ways)._replace(shapes=shapes)
+    assert "change slowly" in str(said(changing))
+    assert "drift past each other" in str(said(steps([100_000] * 48), changing))
 
 
 def test_what_cannot_be_led_round_is_not_settled() -> None:
