@@ -230,17 +230,33 @@ static bool change(const struct change *c, uint32_t at, uint64_t key, unsigned d
     return ok;
 }
 
+/* Where the ways part: at the first node that does not lead to one other alone. */
+static void find_first(struct trie *trie)
+{
+    const struct trie_node *node = trie->nodes;
+    trie->common = trie->first = trie->depth = 0;
+    for (; bits(node->inner) == 1; node = trie->nodes + node->children) {
+        uint64_t slot = (unsigned)__builtin_ctzll(node->inner);
+        trie->common |= slot << (64 - TRIE_STRIDE - trie->depth);
+        trie->first = node->children;
+        trie->depth += TRIE_STRIDE;
+    }
+}
+
 bool trie_insert(struct trie *trie, uint64_t key, unsigned length, uint32_t entry,
                  trie_length length_of, void *table)
 {
     struct change c = {trie, length_of, table, length, entry, TRIE_NONE};
-    return change(&c, 0, key, 0);
+    bool ok = change(&c, 0, key, 0);
+    find_first(trie);
+    return ok;
 }
 
 void trie_remove(struct trie *trie, uint64_t key, unsigned length, uint32_t entry, uint32_t heir)
 {
     struct change c = {trie, NULL, NULL, length, entry, heir};
     change(&c, 0, key, 0);
+    find_first(trie);
 }
 
 void trie_warm(const struct trie *trie, const uint64_t *keys, unsigned n, uint32_t *entries)

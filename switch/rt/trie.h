@@ -11,6 +11,9 @@
  * Leaves are pushed down: each slot knows its best entry, so looking up never walks back. To
  * change a prefix is to rewrite the slots it covers; who covered them before is told by
  * `trie_length`, which the table provides.
+ *
+ * All addresses of a fabric begin alike, so the upper nodes often lead to one other each. Keys that
+ * begin as all do that lead anywhere start where the ways part.
  */
 #ifndef SW_TRIE_H
 #define SW_TRIE_H
@@ -36,6 +39,8 @@ struct trie_pool { /* runs of equal-sized items, by length of run */
 struct trie {
     struct trie_node *nodes; /* nodes[0] is the root */
     uint32_t *leaves;
+    uint64_t common;       /* how keys begin that start at `first`, */
+    uint32_t first, depth; /* which looks at them from there on */
     struct trie_pools {
         struct trie_pool nodes, leaves;
     } *pools; /* for changes only */
@@ -69,8 +74,9 @@ void trie_warm(const struct trie *trie, const uint64_t *keys, unsigned n, uint32
 
 static inline uint32_t trie_find(const struct trie *trie, uint64_t key)
 {
-    const struct trie_node *node = trie->nodes;
-    for (unsigned depth = 0;; depth += TRIE_STRIDE) {
+    bool is_common = (key & ~(UINT64_MAX >> trie->depth)) == trie->common;
+    const struct trie_node *node = trie->nodes + (is_common ? trie->first : 0);
+    for (unsigned depth = is_common ? trie->depth : 0;; depth += TRIE_STRIDE) {
         uint64_t bit = (uint64_t)1 << trie_slot(key, depth);
         if (!(node->inner & bit)) {
             unsigned leaf = (unsigned)__builtin_popcountll(node->starts & (bit | (bit - 1))) - 1;

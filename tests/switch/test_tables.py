@@ -87,11 +87,18 @@ class Model:
 
 
 class Chooser:
-    """Random keys that are near each other, so that entries overlap and packets hit."""
+    """Random keys that are near each other, so that entries overlap and packets hit.
+
+    Of every second one all begin alike, for the first half.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.pool = {n: [rng.getrandbits(w) for _ in range(4)] for n, w in FIELDS}
+        self.pool = {n: self.some(w) for n, w in FIELDS}
+
+    def some(self, width: int) -> list[int]:
+        first, differs = self.rng.getrandbits(width), self.rng.choice([width, width // 2])
+        return [first ^ self.rng.getrandbits(differs) for _ in range(4)]
 
     def value(self, name: str, width: int) -> int:
         base = self.rng.choice(self.pool[name])
