@@ -204,7 +204,7 @@ bool hosted_set_link(struct loop *loop, struct sw *sw, uint32_t number, struct h
     struct sw_port *port = sw_port(sw, number);
     if (port) {
         tm_set_link(&port->tm, link.rate, link.delay, link.overhead);
-        sw->busy_until[number] = 0;
+        sw_hasten(sw, number);
     }
     leave(loop, true);
     return port != NULL;

@@ -223,6 +223,38 @@ static void has_backlog(struct sw *sw, uint32_t number)
     sw->backlog_words |= (uint8_t)(1u << number / 64);
 }
 
+static void no_backlog(struct sw *sw, uint32_t number)
+{
+    unsigned word = number / 64;
+    sw->backlog[word] &= ~((uint64_t)1 << number % 64);
+    if (!sw->backlog[word])
+        sw->backlog_words &= (uint8_t)~(1u << word);
+}
+
+/* Most ports with a backlog are busy whenever anything happens: they are not looked at each time. */
+static void set_aside(struct sw *sw, uint32_t number)
+{
+    sw->busy[number / 64] |= (uint64_t)1 << number % 64;
+    sw->busy_words |= (uint8_t)(1u << number / 64);
+    sw->soonest = sw->busy_until[number] < sw->soonest ? sw->busy_until[number] : sw->soonest;
+    no_backlog(sw, number);
+}
+
+/* The first of those that were set aside is free. */
+static void look_again(struct sw *sw)
+{
+    sw->backlog_words |= sw->busy_words;
+    for (unsigned words = sw->busy_words; words; words &= words - 1) {
+        unsigned word = (unsigned)__builtin_ctz(words);
+        sw->backlog[word] |= sw->busy[word];
+        sw->busy[word] = 0;
+    }
+    sw->busy_words = 0;
+    sw->soonest = SW_NEVER;
+}
+
+void sw_hasten(struct sw *sw, uint32_t number) { sw->busy_until[number] = sw->soonest = 0; }
+
 static void to_flush(struct sw *sw, uint32_t number)
 {
     sw->to_flush[number / 64] |= (uint64_t)1 << number % 64;
@@ -289,6 +321,7 @@ static void drop_all(struct sw *sw)
         sw_drop(sw, sw->gathered[i], DROP_REPLACED);
     }
     sw->n_gathered = 0;
+    look_again(sw);
     memset(sw->backlog, 0, sizeof sw->backlog);
     sw->backlog_words = 0;
 }
@@ -1153,14 +1186,12 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
         return earlier(wake, link_wake(port));
     if (port->wire)
         return wake;
-    unsigned word = port->number / 64u;
     if (port->tm.backlog || SW_LIKELY(!port->llr)) /* what comes meanwhile waits as well */
         sw->busy_until[port->number] = port->tm.idle_at;
-    if (!port->tm.backlog) {
-        sw->backlog[word] &= ~((uint64_t)1 << port->number % 64);
-        if (!sw->backlog[word])
-            sw->backlog_words &= (uint8_t)~(1u << word);
-    }
+    if (!port->tm.backlog)
+        no_backlog(sw, port->number);
+    else if (port->tm.idle_at > now)
+        set_aside(sw, port->number);
     return wake;
 }
 
@@ -1200,17 +1231,21 @@ SW_INLINE ns_t service_ports(struct sw *sw, ns_t now)
         if (sw->copies - copies >= SW_TURNS_MAX)
             return now + 1;
         sw->has_newcomers = false;
+        if (sw->soonest <= now)
+            look_again(sw);
         wake = SW_NEVER;
         for (unsigned words = sw->backlog_words, word; words; words = sw->backlog_words & -2u << word) {
             word = (unsigned)__builtin_ctz(words);
             for (uint64_t left = sw->backlog[word]; left; left &= left - 1) {
                 uint32_t number = word * 64 + (unsigned)__builtin_ctzll(left);
-                ns_t busy = sw->busy_until[number];
-                wake = earlier(wake, busy > now ? busy : service_port(sw, sw->ports[number], now));
+                if (sw->busy_until[number] > now)
+                    set_aside(sw, number);
+                else
+                    wake = earlier(wake, service_port(sw, sw->ports[number], now));
             }
         }
     } while (sw->has_newcomers);
-    return wake;
+    return earlier(wake, sw->soonest);
 }
 
 void sw_tell_time(struct sw *sw, ns_t now)

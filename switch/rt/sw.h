@@ -164,15 +164,16 @@ struct sw {
     uint32_t loads; /* programs loaded so far: tells events of one from those of the next */
     struct sw_state state;
     struct sw_port *ports[SW_PORTS];
-    uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire */
+    uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire: to be looked at */
+    uint64_t busy[SW_PORTS / 64];    /* those of them that are not before `soonest` */
     uint64_t to_flush[SW_PORTS / 64];
-    uint8_t backlog_words; /* bit w: backlog[w] is not zero */
+    uint8_t backlog_words, busy_words; /* bit w: backlog[w] is not zero */
     bool wants_flush;      /* to_flush is not all zero */
     uint32_t n_stalled; /* ports */
     uint32_t n_cables;  /* that are, or were, bad */
     bool has_newcomers; /* packets were queued since ports were last looked through */
-    ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at; side by side, for most
-                                  ports with a backlog are busy whenever anything happens */
+    ns_t soonest;              /* when the first of them is free */
+    ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at */
     struct sw_cells shared[SW_ROLES];
     struct sw_cells times[SW_TIMES_MAX]; /* more registers that hold times */
     uint32_t n_times;
@@ -243,6 +244,7 @@ struct sw_credit {
 };
 bool sw_set_credit(struct sw *sw, uint32_t number, const struct sw_credit *credit);
 void sw_resume(struct sw *sw, uint32_t number); /* its driver can take more again */
+void sw_hasten(struct sw *sw, uint32_t number); /* its link may be free sooner than was said */
 /* Share a register with the program from now on; none if `cells.at` is NULL. */
 void sw_share(struct sw *sw, enum sw_role role, struct sw_cells cells);
 
