@@ -16,7 +16,7 @@ HAPPEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 class Event(ctypes.Structure):
     _fields_ = [
         ("happen", HAPPEN),
-        ("slot", ctypes.c_uint32),
+        ("place", ctypes.c_uint32),
         ("name", ctypes.c_uint32),
         ("order", ctypes.c_uint64),
         ("time", ctypes.c_uint64),

@@ -5,59 +5,45 @@
  * always wins, and yet a run can be repeated to the byte. It matters neither when an event was
  * scheduled nor in which of several queues it is. Scheduling into the past is refused.
  *
- *   now ──►  [ open: in order ] [ ][ ][ ][ ] ... a wheel of buckets, 16 us        heap: later
+ *            ┌── c ──┐               the next event of all
+ *        ┌─ a ┐     ┌─ c ┐            the earlier of two, and so on
+ *        a    b     c    d   ...      a place for each event
  *
- * Nearly everything is scheduled for the next few microseconds. It waits in the bucket of its
- * nanoseconds, unsorted; when its turn comes the bucket is opened, and put in order at once. What is
- * later than the wheel reaches waits in a heap. So scheduling costs the same however many events
- * there are, and whoever owns the events is told a little ahead which are next (`soon`): then what
- * they will want is in the cache when they happen.
+ * Events play a tournament: each has a place, and the earlier of two goes on to the next level. Who
+ * is scheduled, or happened, plays its own matches again, one a level; how they end is chosen without
+ * a branch, which nobody could foresee. There are as many places as there are events of who owns
+ * the queue, scheduled or not: few, a switch's channels and hosts.
  *
- * An event belongs to its owner, who embeds it and keeps it for as long as there is the queue: an
- * event that is scheduled again, or cancelled, leaves its old mention where that is, which is known
- * as old by its order.
+ * An event belongs to its owner, who embeds it and keeps it for as long as there is the queue, which
+ * is the only one that it is ever in.
  */
 #ifndef EVQ_H
 #define EVQ_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
-typedef uint64_t ns_t;
 #define EVQ_NEVER UINT64_MAX
-#define EVQ_STEPS 3
 
 struct evq_event;
 typedef void (*evq_fn)(struct evq_event *event, ns_t now);
 
 struct evq_event {
     evq_fn happen;
-    uint32_t slot;  /* its place in the heap, plus one; 0: not there */
+    uint32_t place; /* in its queue, plus one; 0: it was never scheduled */
     uint32_t name;  /* not 0, and no other event's of its priority, in whichever queue */
     uint64_t order; /* priority 8, tie-break 16, name 40: one comparison; 0: not scheduled */
     ns_t time;      /* it is scheduled for */
 };
 
-struct evq_key {
-    ns_t time;
-    uint64_t order;
-    struct evq_event *event;
-};
-
 struct evq {
-    struct evq_key *open; /* the rest of the bucket of now, in order */
-    uint32_t at, end, open_room;
-    uint64_t opened; /* the number of the bucket opened last */
-    struct evq_wheel *wheel;
-    struct evq_key *heap;
-    uint32_t heap_used, heap_room;
-    uint32_t used; /* events scheduled */
+    u128 *keys; /* by place: time and order; all ones where nothing is scheduled */
+    struct evq_event **events;
+    uint32_t *winners; /* by match: [1] the last one's, [2i] and [2i + 1] meet in [i], and behind
+                        * those of matches the places themselves */
+    uint32_t places, used;
     ns_t now;
     uint64_t seed;
     uint64_t happened;
-    /* Called when an event is some steps away, EVQ_STEPS to 1, to bring to the cache what it will
-     * want; it must change nothing. NULL: nobody cares. */
-    void (*soon)(const struct evq_event *event, unsigned steps);
 };
 
 bool evq_init(struct evq *queue, uint64_t seed); /* false when memory is out */

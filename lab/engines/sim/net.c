@@ -659,25 +659,6 @@ static void channel_arrival(struct evq_event *event, ns_t now)
         node_service(to, now);
 }
 
-/* An arrival is some steps away: what it will want, each as soon as its address is in the cache. */
-static void fetch(const struct evq_event *event, unsigned steps)
-{
-    if (event->happen == node_woken)
-        return;
-    const struct channel *channel = (const struct channel *)event;
-    const struct node *to = channel->to;
-    if (steps == 3) {
-        __builtin_prefetch(channel->frames.head);
-        __builtin_prefetch((const uint8_t *)channel->frames.head + 64);
-        __builtin_prefetch(to);
-    } else if (steps == 2 && to->sw) {
-        __builtin_prefetch(&to->sw->ports[channel->to_port]);
-        __builtin_prefetch(&to->sw->pool);
-    } else if (steps == 1 && to->sw) {
-        __builtin_prefetch(to->sw->ports[channel->to_port]);
-    }
-}
-
 static void transfer_ended(void *ctx, const struct transfer *transfer)
 {
     (void)transfer;
@@ -1155,7 +1136,6 @@ static bool add_part(struct net *net, uint64_t seed)
         free(part);
         return false;
     }
-    part->queue.soon = fetch;
     net->dues[net->n_parts] = (struct due){.next = EVQ_NEVER};
     net->parts[net->n_parts++] = part;
     return true;
@@ -1526,15 +1506,7 @@ void net_set_rate(struct net *net, uint32_t number, bps_t rate)
  * That no transfer is open any more is known after the turn. So it goes on for a turn's length after the
  * last one ended, wherever in a turn that was: not even where turns begin makes a difference. */
 
-static bool anything_left(const struct net *net)
-{
-    if (net->ranks)
-        return net->first != EVQ_NEVER;
-    for (uint32_t i = 0; i < net->n_parts; i++)
-        if (net->parts[i]->queue.used || net->parts[i]->letter != EVQ_NEVER)
-            return true;
-    return false;
-}
+static bool anything_left(const struct net *net) { return first_event(net) != EVQ_NEVER; }
 
 /* To somebody who gave up, what is quiet ended when something happened last. */
 static ns_t net_now(const struct net *net)
