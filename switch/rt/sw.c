@@ -1021,6 +1021,9 @@ static bool is_waited_for(const struct sw_port *port)
 static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t start)
 {
     uint32_t depth = port->tm.queues[p->priority].packets;
+    if (port->ops && port->ops->fetch)
+        port->ops->fetch(port->driver);
+    sw_port_fetch_out(port);
     if (p->is_packed) {
         struct pkt *whole = pkt_unpack(sw->pool, sw->program, p);
         if (SW_UNLIKELY(!whole)) {
@@ -1376,7 +1379,7 @@ ns_t sw_service(struct sw *sw, ns_t now)
         wake = earlier(wake, service_cables(sw, now));
     flush_ports(sw);
     wake = earlier(wake, timer_due(sw));
-    wake = earlier(wake, idle_service(sw, now));
+    wake = earlier(wake, SW_LIKELY(now < sw->idle_check) ? sw->idle_check : idle_service(sw, now));
     return sw->program && sw->program->n_digests ? earlier(wake, digest_service(sw, now)) : wake;
 }
 

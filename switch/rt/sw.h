@@ -62,6 +62,8 @@ struct port_ops {
     /* Whether the other end lets frames wait until they are due: then they are sent as soon as they
      * leave. May be NULL. */
     bool (*is_waited_for)(const void *port);
+    /* Something will soon be sent: bring what that takes to the cache. May be NULL. */
+    void (*fetch)(const void *port);
     /* Frames that arrived and could not be received, for want of room. May be NULL. */
     uint64_t (*missed)(void *port);
     void (*close)(void *port);
@@ -95,6 +97,13 @@ struct sw_port {
     struct cable_frame *extra, *extra_tail; /* of llr: on the wire, if the switch keeps them */
 };
 
+/* Soon a frame leaves it. */
+static inline void sw_port_fetch_out(const struct sw_port *port)
+{
+    __builtin_prefetch(&port->tx_packets);
+    __builtin_prefetch(&port->out[3]);
+}
+
 /* Soon frames arrive at it, and leave it. */
 static inline void sw_port_fetch(const struct sw_port *port)
 {
@@ -103,8 +112,7 @@ static inline void sw_port_fetch(const struct sw_port *port)
     __builtin_prefetch(&port->tm.queues[3]);
     __builtin_prefetch(&port->rx_packets);
     __builtin_prefetch(&port->in[3]);
-    __builtin_prefetch(&port->tx_packets);
-    __builtin_prefetch(&port->out[3]);
+    sw_port_fetch_out(port);
 }
 
 struct sw_digest { /* see digest.c */

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#define PS 1000u
 #define PS_OF_A_BYTE (8000000000000u) /* at one bit a second */
 
 void tm_init(struct tm_port *port)
@@ -16,12 +15,10 @@ void tm_init(struct tm_port *port)
     }
 }
 
-static ns_t whole_ns(ps_t t) { return t / PS + (t % PS != 0); }
-
 static void set_busy(struct tm_port *port, ps_t until)
 {
     port->busy_until = until;
-    port->idle_at = port->rate ? whole_ns(until) : 0;
+    port->idle_at = port->rate ? tm_whole_ns(until) : 0;
 }
 
 void tm_set_link(struct tm_port *port, bps_t rate, ns_t delay, uint32_t overhead)
@@ -31,16 +28,6 @@ void tm_set_link(struct tm_port *port, bps_t rate, ns_t delay, uint32_t overhead
     port->delay = delay;
     port->overhead = overhead;
     set_busy(port, port->busy_until);
-}
-
-/* When the queue's head may leave: not before the gate opens and its pace allows. */
-static ns_t queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
-                        const struct sw_cells *gate)
-{
-    ns_t open = tm_gate_time(gate, number * SW_QUEUES + priority);
-    ps_t paced_until = port->queues[priority].paced_until;
-    ns_t paced = paced_until ? whole_ns(paced_until) : 0;
-    return open > paced ? open : paced;
 }
 
 /* Schedules */
@@ -152,25 +139,23 @@ static ns_t shaper_ready(const struct tm_shaper *shaper)
     if (!shaper->rate)
         return 0;
     ps_t depth = lasts(shaper->burst, shaper->rate);
-    return shaper->until > depth ? whole_ns(shaper->until - depth) : 0;
+    return shaper->until > depth ? tm_whole_ns(shaper->until - depth) : 0;
 }
 
 static void shaper_charge(struct tm_shaper *shaper, bytes_t size, ns_t start)
 {
     if (!shaper->rate)
         return;
-    if (whole_ns(shaper->until) < start) /* else `start` was rounded up from it, or is before */
-        shaper->until = start * PS;
+    if (tm_whole_ns(shaper->until) < start) /* else `start` was rounded up from it, or is before */
+        shaper->until = start * TM_PS;
     shaper->until += lasts(size, shaper->rate);
 }
-
-static ns_t later(ns_t a, ns_t b) { return a > b ? a : b; }
 
 static ns_t schedule_ready(const struct tm_schedule *schedule, unsigned priority)
 {
     ns_t ready = shaper_ready(&schedule->shares[priority].shaper);
     if (schedule->classes >> priority & 1)
-        ready = later(ready, shaper_ready(&schedule->whole));
+        ready = tm_later(ready, shaper_ready(&schedule->whole));
     return ready;
 }
 
@@ -201,55 +186,8 @@ static unsigned deficit_round_robin(struct tm_schedule *schedule, unsigned open)
 
 /* Taking */
 
-/* Whether a queue's figures are those of the packets that are in it. */
-__attribute__((unused)) static bool is_as_counted(const struct tm_queue *q)
-{
-    uint32_t packets = 0;
-    bytes_t bytes = 0;
-    const struct pkt *last = NULL;
-    for (const struct pkt *p = q->head; p; last = p, p = p->next) {
-        packets++;
-        bytes += p->queued_len;
-    }
-    return packets == q->packets && bytes == q->bytes && (!last || last == q->tail);
-}
-
-static struct pkt *unlink_head(struct tm_port *port, unsigned priority)
-{
-    struct tm_queue *q = &port->queues[priority];
-    struct pkt *p = q->head;
-    INVARIANT(p && q->packets && q->bytes >= p->queued_len);
-    INVARIANT_CHECKED(is_as_counted(q));
-    q->head = p->next;
-    q->packets--;
-    q->bytes -= p->queued_len;
-    if (q->head) {
-        pkt_fetch(q->head);
-    } else {
-        INVARIANT(!q->packets && !q->bytes);
-        port->backlog &= (uint8_t)~(1u << priority);
-    }
-    return p;
-}
-
-/* The head of a queue that could have left from `ready` on. */
-static inline struct pkt *take_from(struct tm_port *port, unsigned priority, ns_t ready, ns_t now,
-                                    ns_t *start)
-{
-    struct tm_queue *q = &port->queues[priority];
-    struct pkt *p = unlink_head(port, priority);
-    if (q->pace) {
-        ps_t base = p->enq_ns * PS > q->paced_until ? p->enq_ns * PS : q->paced_until;
-        q->paced_until = base + q->pace;
-    }
-    /* Service may be late; the link was free from then on. */
-    ns_t free_at = later(later(port->idle_at, p->enq_ns), later(ready, port->opened));
-    *start = port->rate ? free_at : now;
-    return p;
-}
-
-static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const struct sw_cells *gate,
-                                  ns_t now, ns_t *start, ns_t *wake)
+struct pkt *tm_take_scheduled(struct tm_port *port, unsigned number, const struct sw_cells *gate,
+                              ns_t now, ns_t *start, ns_t *wake)
 {
     struct tm_schedule *schedule = port->schedule;
     ns_t ready[SW_QUEUES];
@@ -258,9 +196,9 @@ static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const s
         unsigned priority = (unsigned)__builtin_ctz(left);
         if (credited >> priority & 1 && !has_credit(schedule, priority, now, wake))
             continue;
-        ready[priority] = later(queue_ready(port, number, priority, gate),
+        ready[priority] = tm_later(tm_queue_ready(port, number, priority, gate),
                                 schedule_ready(schedule, priority));
-        ready[priority] = later(ready[priority], schedule->shares[priority].credit.came);
+        ready[priority] = tm_later(ready[priority], schedule->shares[priority].credit.came);
         if (ready[priority] <= now)
             open |= 1u << priority;
         else
@@ -272,7 +210,7 @@ static struct pkt *take_scheduled(struct tm_port *port, unsigned number, const s
     unsigned priority =
         strict ? 31 - (unsigned)__builtin_clz(strict) : deficit_round_robin(schedule, open);
     schedule->taken = (uint8_t)priority;
-    return take_from(port, priority, ready[priority], now, start);
+    return tm_take_from(port, priority, ready[priority], now, start);
 }
 
 static void schedule_charge(struct tm_schedule *schedule, bytes_t frame, bytes_t overhead, ns_t start)
@@ -289,28 +227,11 @@ static void schedule_charge(struct tm_schedule *schedule, bytes_t frame, bytes_t
         shaper_charge(&schedule->whole, size, start);
 }
 
-struct pkt *tm_take_idle(struct tm_port *port, unsigned number, const struct sw_cells *gate,
-                         ns_t now, ns_t *start, ns_t *wake)
-{
-    *wake = SW_NEVER;
-    if (SW_UNLIKELY(port->schedule != NULL))
-        return take_scheduled(port, number, gate, now, start, wake);
-    for (unsigned left = port->backlog; left;) {
-        unsigned priority = 31 - (unsigned)__builtin_clz(left);
-        left &= ~(1u << priority);
-        ns_t ready = queue_ready(port, number, priority, gate);
-        if (ready <= now)
-            return take_from(port, priority, ready, now, start);
-        *wake = ready < *wake ? ready : *wake;
-    }
-    return NULL;
-}
-
 ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start)
 {
     if (!port->rate)
         return start + port->delay;
-    ps_t begin = start * PS > port->busy_until ? start * PS : port->busy_until;
+    ps_t begin = start * TM_PS > port->busy_until ? start * TM_PS : port->busy_until;
     /* A remainder of the link's last picoseconds is kept: `start` was rounded up from it. */
     if (port->idle_at == start)
         begin = port->busy_until;

@@ -31,6 +31,7 @@
 #include "pkt.h"
 
 typedef uint64_t ps_t; /* picoseconds */
+#define TM_PS 1000u
 
 #define TM_PACKETS_DEFAULT 1024
 #define TM_BYTES_DEFAULT (64u << 20)
@@ -144,16 +145,90 @@ static inline bool tm_put(struct tm_port *port, struct pkt *p, unsigned priority
     return true;
 }
 
+static inline ns_t tm_later(ns_t a, ns_t b) { return a > b ? a : b; }
+
+static inline ns_t tm_whole_ns(ps_t t) { return t / TM_PS + (t % TM_PS != 0); }
+
+/* When the queue's head may leave: not before the gate opens and its pace allows. */
+static inline ns_t tm_queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
+                        const struct sw_cells *gate)
+{
+    ns_t open = tm_gate_time(gate, number * SW_QUEUES + priority);
+    ps_t paced_until = port->queues[priority].paced_until;
+    ns_t paced = paced_until ? tm_whole_ns(paced_until) : 0;
+    return open > paced ? open : paced;
+}
+
+/* Whether a queue's figures are those of the packets that are in it. */
+static inline bool tm_is_as_counted(const struct tm_queue *q)
+{
+    uint32_t packets = 0;
+    bytes_t bytes = 0;
+    const struct pkt *last = NULL;
+    for (const struct pkt *p = q->head; p; last = p, p = p->next) {
+        packets++;
+        bytes += p->queued_len;
+    }
+    return packets == q->packets && bytes == q->bytes && (!last || last == q->tail);
+}
+
+static inline struct pkt *tm_unlink(struct tm_port *port, unsigned priority)
+{
+    struct tm_queue *q = &port->queues[priority];
+    struct pkt *p = q->head;
+    INVARIANT(p && q->packets && q->bytes >= p->queued_len);
+    INVARIANT_CHECKED(tm_is_as_counted(q));
+    q->head = p->next;
+    q->packets--;
+    q->bytes -= p->queued_len;
+    if (q->head) {
+        pkt_fetch(q->head);
+    } else {
+        INVARIANT(!q->packets && !q->bytes);
+        port->backlog &= (uint8_t)~(1u << priority);
+    }
+    return p;
+}
+
+/* The head of a queue that could have left from `ready` on. */
+static inline struct pkt *tm_take_from(struct tm_port *port, unsigned priority, ns_t ready, ns_t now,
+                                    ns_t *start)
+{
+    struct tm_queue *q = &port->queues[priority];
+    struct pkt *p = tm_unlink(port, priority);
+    if (q->pace) {
+        ps_t base = p->enq_ns * TM_PS > q->paced_until ? p->enq_ns * TM_PS : q->paced_until;
+        q->paced_until = base + q->pace;
+    }
+    /* Service may be late; the link was free from then on. */
+    ns_t free_at = tm_later(tm_later(port->idle_at, p->enq_ns), tm_later(ready, port->opened));
+    *start = port->rate ? free_at : now;
+    return p;
+}
+
+struct pkt *tm_take_scheduled(struct tm_port *port, unsigned number, const struct sw_cells *gate,
+                              ns_t now, ns_t *start, ns_t *wake);
+
 /* The next packet to leave by `now`, or NULL: then *wake is when to ask again (SW_NEVER: not
  * before something changes). *start is when it starts on the link. */
-struct pkt *tm_take_idle(struct tm_port *port, unsigned number, const struct sw_cells *gate,
-                         ns_t now, ns_t *start, ns_t *wake); /* of a link that is free */
 static inline struct pkt *tm_take(struct tm_port *port, unsigned number,
                                   const struct sw_cells *gate, ns_t now, ns_t *start, ns_t *wake)
 {
-    if (port->idle_at <= now)
-        return tm_take_idle(port, number, gate, now, start, wake);
-    *wake = port->idle_at;
+    *wake = SW_NEVER;
+    if (port->idle_at > now) {
+        *wake = port->idle_at;
+        return NULL;
+    }
+    if (SW_UNLIKELY(port->schedule != NULL))
+        return tm_take_scheduled(port, number, gate, now, start, wake);
+    for (unsigned left = port->backlog; left;) {
+        unsigned priority = 31 - (unsigned)__builtin_clz(left);
+        left &= ~(1u << priority);
+        ns_t ready = tm_queue_ready(port, number, priority, gate);
+        if (ready <= now)
+            return tm_take_from(port, priority, ready, now, start);
+        *wake = ready < *wake ? ready : *wake;
+    }
     return NULL;
 }
 

@@ -202,6 +202,26 @@ struct ring {
 struct transport;
 
 struct ep {
+    /* What every service looks at, side by side: */
+    struct heap pace, rto, alarms;
+    ns_t storm_next; /* when the next frame of a pause storm is due */
+    ns_t asks_again; /* when the sender has to be told again to pause, */
+    bool asked;      /* which it was, because too much waits to be taken */
+    bool stalled;    /* the host would not take the last frame */
+    bool is_inc_turn;   /* what `inc` sends takes turns with messages */
+    uint8_t port_turn;  /* the port that is asked first */
+    uint8_t up;         /* bit i: port i has a link */
+    uint8_t turn;       /* the priority whose turn it is */
+    uint8_t has_data, has_answers; /* bit p: something is in ring p of these */
+    ns_t repeat_at;  /* MRC: when requests that nobody answered go again */
+    ps_t grant_at;   /* UET: when the next of `demands` gets credit */
+    const struct transport *transport;
+    const struct inc_ops *inc; /* of `jobs`; NULL: there are none */
+    struct qp *qps;
+    struct idmap qp_by_number;
+    uint32_t last_sent; /* by_number: which queue pair did, by place */
+    struct rx_buffer rx_buffer;
+
     struct ep_config config;
     struct ep_port port;
     struct ep_counters counters;
@@ -213,30 +233,14 @@ struct ep {
         ns_t paused_until[8], paused_since[8]; /* since: NS_NEVER when not paused */
         struct ep_port_counters counters;
     } lanes[EP_PORTS];  /* by port */
-    uint8_t port_turn;  /* the port that is asked first */
-    uint8_t up;         /* bit i: port i has a link */
-    bool stalled;   /* the host would not take the last frame */
-    uint8_t turn;   /* the priority whose turn it is */
-    uint32_t last_sent; /* by_number: which queue pair did, by place */
-    uint8_t has_data, has_answers; /* bit p: something is in ring p of these */
     struct ring rings[8], answers[8], notices;
-    struct heap pace, rto, alarms;
     struct credit credit;
-    ns_t storm_next;                       /* when the next frame of a pause storm is due */
-    struct rx_buffer rx_buffer;
-    bool asked;      /* the sender was told to pause, because too much waits to be taken, */
-    ns_t asks_again; /* and this is when it has to be told again */
 
-    struct ring demands; /* UET: queue pairs that want credit, */
-    ps_t grant_at;       /* and when the next of them gets some */
+    struct ring demands; /* UET: queue pairs that want credit */
 
     struct inc_job *jobs; /* whose collectives switches add up; the first is the next to send */
-    const struct inc_ops *inc; /* NULL: there are none */
-    bool is_inc_turn;          /* what they send takes turns with messages */
 
-    const struct transport *transport;
     const struct uet_format *format; /* UET: how its packets are written */
-    struct qp *qps;
     struct common *commons; /* a list: few differ */
     struct spares senders, receivers; /* halves of queue pairs */
     struct selective *selective; /* one per queue pair, or NULL */
@@ -245,13 +249,11 @@ struct ep {
     struct entropy *entropies;   /* UET: one per queue pair and port */
     struct way *ways;            /* UET by MRC: one per queue pair and value; or NULL */
     uint16_t *reverse;           /* MRC: the ways of answers, one per queue pair and port; or NULL */
-    ns_t repeat_at;              /* when requests that nobody answered go again */
     uint16_t requests;           /* how many there were, counted round */
     struct ep_way_note *way_notes; /* of these, made when the first is */
     uint32_t n_way_notes;
     uint8_t *planes;             /* UET with several ports: by queue pair, ends at all but the first */
     uint32_t qp_count, qp_room;
-    struct idmap qp_by_number;
     struct idmap sue_by_peer;    /* scale-up Ethernet: by short address and virtual channel */
     uint64_t *bitmaps; /* two per queue pair when selective, three for UET */
     uint8_t *room;     /* memory for a frame, */

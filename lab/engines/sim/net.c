@@ -469,10 +469,22 @@ static bool switch_sends_cut(void *driver, const uint8_t *frame, uint32_t len, u
     return switch_puts(driver, frame, len, len + absent, when);
 }
 
+static void switch_will_send(const void *driver)
+{
+    const struct channel *channel = driver;
+    __builtin_prefetch(&channel->sends);
+    __builtin_prefetch(channel->letters);
+    __builtin_prefetch(&channel->in[3]);
+}
+
 static void switch_closes(void *driver) { (void)driver; }
 
 static const struct port_ops SWITCH_PORT = {
-    .send = switch_sends, .send_cut = switch_sends_cut, .close = switch_closes};
+    .send = switch_sends,
+    .send_cut = switch_sends_cut,
+    .fetch = switch_will_send,
+    .close = switch_closes,
+};
 
 /* When something is there that a host began to send, so many bytes long. */
 static ns_t host_arrival(const struct channel *channel, uint32_t wire, ns_t at)
