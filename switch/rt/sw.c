@@ -1021,7 +1021,7 @@ static bool is_waited_for(const struct sw_port *port)
 static bytes_t depart(struct sw *sw, struct sw_port *port, struct pkt *p, ns_t start)
 {
     uint32_t depth = port->tm.queues[p->priority].packets;
-    if (port->ops && port->ops->fetch)
+    if (port->ops && port->ops->fetch) /* it comes while egress runs */
         port->ops->fetch(port->driver);
     sw_port_fetch_out(port);
     if (p->is_packed) {

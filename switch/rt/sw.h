@@ -173,14 +173,14 @@ struct sw {
     struct sw_state state;
     struct sw_port *ports[SW_PORTS];
     uint64_t backlog[SW_PORTS / 64]; /* ports with packets queued, or on the wire: to be looked at */
-    uint64_t busy[SW_PORTS / 64];    /* those of them that are not before `soonest` */
+    uint64_t busy[SW_PORTS / 64];    /* the same, but that none is to be before `soonest` */
     uint64_t to_flush[SW_PORTS / 64];
-    uint8_t backlog_words, busy_words; /* bit w: backlog[w] is not zero */
+    uint8_t backlog_words, busy_words; /* bit w: backlog[w], busy[w] is not zero */
     bool wants_flush;      /* to_flush is not all zero */
     uint32_t n_stalled; /* ports */
     uint32_t n_cables;  /* that are, or were, bad */
     bool has_newcomers; /* packets were queued since ports were last looked through */
-    ns_t soonest;              /* when the first of them is free */
+    ns_t soonest;              /* when the first of those that are busy is free */
     ns_t busy_until[SW_PORTS]; /* before then a port need not be looked at */
     struct sw_cells shared[SW_ROLES];
     struct sw_cells times[SW_TIMES_MAX]; /* more registers that hold times */

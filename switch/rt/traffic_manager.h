@@ -151,7 +151,7 @@ static inline ns_t tm_whole_ns(ps_t t) { return t / TM_PS + (t % TM_PS != 0); }
 
 /* When the queue's head may leave: not before the gate opens and its pace allows. */
 static inline ns_t tm_queue_ready(const struct tm_port *port, unsigned number, unsigned priority,
-                        const struct sw_cells *gate)
+                                  const struct sw_cells *gate)
 {
     ns_t open = tm_gate_time(gate, number * SW_QUEUES + priority);
     ps_t paced_until = port->queues[priority].paced_until;
@@ -191,8 +191,8 @@ static inline struct pkt *tm_unlink(struct tm_port *port, unsigned priority)
 }
 
 /* The head of a queue that could have left from `ready` on. */
-static inline struct pkt *tm_take_from(struct tm_port *port, unsigned priority, ns_t ready, ns_t now,
-                                    ns_t *start)
+static inline struct pkt *tm_take_from(struct tm_port *port, unsigned priority, ns_t ready,
+                                       ns_t now, ns_t *start)
 {
     struct tm_queue *q = &port->queues[priority];
     struct pkt *p = tm_unlink(port, priority);
@@ -206,6 +206,7 @@ static inline struct pkt *tm_take_from(struct tm_port *port, unsigned priority, 
     return p;
 }
 
+/* tm_take of a port that has a schedule. */
 struct pkt *tm_take_scheduled(struct tm_port *port, unsigned number, const struct sw_cells *gate,
                               ns_t now, ns_t *start, ns_t *wake);
 

@@ -5,9 +5,9 @@
  * always wins, and yet a run can be repeated to the byte. It matters neither when an event was
  * scheduled nor in which of several queues it is. Scheduling into the past is refused.
  *
- *            ┌── c ──┐               the next event of all
- *        ┌─ a ┐     ┌─ c ┐            the earlier of two, and so on
- *        a    b     c    d   ...      a place for each event
+ *            ┌── c ──┐          the next event of all
+ *          ┌ a ┐   ┌ c ┐        the earlier of two, and so on
+ *          a   b   c   d        a place for each event
  *
  * Events play a tournament: each has a place, and the earlier of two goes on to the next level. Who
  * is scheduled, or happened, plays its own matches again, one a level; how they end is chosen without
