@@ -18,19 +18,18 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench import CLOSLAB, add_cases
 from lab.machine import tools
+from params.data import Data
 
 Figure = Callable[[dict[str, Any]], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Data):
     """A figure of a scenario's runs, and what it may be."""
 
     scenario: str

@@ -26,12 +26,12 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from bench import sim, switch, tables
 from compiler import compile_program
+from params.data import Data
 from params.quantity import PLAIN
 from switch.program import Program
 from views.report import svg
@@ -44,8 +44,7 @@ ALLOWED = 1.15
 AGAIN = 3  # times that what seems dearer is measured anew
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Data):
     """Something to measure: at some place of a chart's axis, in nanoseconds."""
 
     chart: str

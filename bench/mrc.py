@@ -25,7 +25,6 @@ import argparse
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -39,6 +38,7 @@ from lab.progress import Stages
 from lab.runs.sweep import Variant, lay_out, make, run_one
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from params.data import Data
 from params.quantity import percent, size
 from params.units import Size
 from views.report.sweep import Sweep
@@ -65,8 +65,7 @@ SCHOOLS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fabric:
+class Fabric(Data):
     """So many racks of so many hosts, and as many spines."""
 
     racks: int

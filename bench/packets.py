@@ -18,7 +18,7 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,14 @@ from lab.machine import tools
 from lab.runs.agree import TIME_TOLERANCE
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 
 _SCENARIO = "allreduce-ring"
 _RING = "topology={kind: leaf-spine, leaves: 8, spines: 1, hosts_per_leaf: 1}"
 _MUCH, _LITTLE = "traffic.bytes=16MB", "traffic.bytes=32KB"
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Data):
     """What became of a run."""
 
     rate: int | None  # none: a run's own

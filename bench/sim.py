@@ -24,7 +24,6 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -35,14 +34,14 @@ from lab.engines.sim.simulation import Account
 from lab.progress import Stages
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from traffic.collectives import Activity, Schedule, ScheduleBuilder
 from traffic.jobs import Workload
 
 _SAMPLES_PER_S = 1997
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Data):
     """One run."""
 
     account: Account

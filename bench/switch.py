@@ -36,7 +36,6 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -45,6 +44,7 @@ from compiler import compile_program
 from lab.engines.mininet.sandbox import run_in_sandbox
 from lab.errors import LabError, MissingTool
 from lab.machine.tools import notifications_at, require_compiler
+from params.data import Data
 from switch import build
 from switch.abi import Declarations, Library
 from switch.dataplane import Dataplane, Loop
@@ -68,8 +68,7 @@ LOOP_NICENESS = 10
 ASKS_NETFILTER = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 
 
-@dataclass(frozen=True)
-class Cores:
+class Cores(Data):
     """Who runs where."""
 
     title: str
@@ -202,8 +201,7 @@ def loop_beside(cores: Cores) -> Iterator[None]:
         loop.wait()
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Data):
     """Packets a second, and what each took."""
 
     pps: float
@@ -340,8 +338,7 @@ def bmv2(program: dict[str, Any], command: str) -> Rival:
 # The report
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(Data):
     """What is measured, and how long."""
 
     load: Path

@@ -13,7 +13,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from rich.table import Table
 from bench import CLOSLAB, add_cases
 from lab.machine import tools
 from lab.progress import Stages
+from params.data import Data
 
 TIME_TOLERANCE = 0.20
 _MIN_WIDTH = 100
@@ -32,8 +33,7 @@ _MIN_WIDTH = 100
 _MANY_MARKED = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Data):
     """A scenario to run on both."""
 
     name: str
@@ -105,8 +105,7 @@ CASES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Data):
     """What a run showed, in words, figures left out."""
 
     arrived: str

@@ -13,10 +13,10 @@ import random
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from compiler import compile_program
+from params.data import Data
 from switch import build
 from switch.abi import Declarations, Library
 from switch.dataplane import Dataplane, Entry, Program, TableWrite, Verb
@@ -29,8 +29,7 @@ EXACT, LPM, TERNARY = range(3)
 Key = tuple[int, bytes, int, int]  # address, MAC, port, protocol
 
 
-@dataclass(frozen=True)
-class TableLoad:
+class TableLoad(Data):
     """A table to fill and to look things up in."""
 
     title: str

@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -37,6 +36,7 @@ from lab.reproduce.paper import Line, Reproduction, read
 from lab.runs.run import keep, outcome_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 
 _TOLERANCE = 0.05
 _LARGE = 16  # ways up from a switch, of a fabric that takes a minute
@@ -48,8 +48,7 @@ _OTHERS_US = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Data):
     """A figure of htsim's, and what gives ours."""
 
     name: str
@@ -89,8 +88,7 @@ def rows() -> tuple[Row, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Data):
     """A row, and what it came to here, run by run."""
 
     row: Row

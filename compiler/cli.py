@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from compiler.diagnostics import CompileError
 from compiler.driver import STAGES, Compiled, CompileOptions, compile_program
+from params.data import Data
 
 USAGE = f"""usage: closlab p4c PROG.p4 [options]
 
@@ -59,8 +60,7 @@ class UsageError(Exception):
     """The command line cannot be understood."""
 
 
-@dataclass
-class Arguments:
+class Arguments(Data, frozen=False):
     """The command line, understood."""
 
     program: Path | None = None

@@ -8,17 +8,16 @@ would merely produce echoes of what was already reported.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from compiler.source import Position, Span, Text
+from params.data import Data
 
 MAX_ERRORS = 40
 MAX_WARNINGS = 200
 _SHOWN = 160  # characters of a line
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Data):
     """One message: a stable code, the place, and the cure."""
 
     severity: str

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from compiler.lower import lower
 from compiler.parser import parse
 from compiler.preprocess import Preprocessor
 from compiler.source import NOWHERE
+from params.data import Data
 
 if TYPE_CHECKING:
     from finsy.proto import p4i
@@ -43,8 +44,7 @@ STAGES = ("preprocess", "tokens", "syntax", "types", "lower", "json", "p4info")
 _RECURSION_LIMIT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
+class CompileOptions(Data):
     """What a compilation may be told."""
 
     include_dirs: tuple[Path, ...] = ()
@@ -58,8 +58,7 @@ class CompileOptions:
     program_name: str | None = None
 
 
-@dataclass
-class Compiled:
+class Compiled(Data, frozen=False):
     """What came of a program, stage by stage."""
 
     diagnostics: tuple[Diagnostic, ...] = ()

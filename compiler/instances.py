@@ -6,7 +6,7 @@ actions and objects, told apart by the path of instance names that leads to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from compiler import core as c
 from compiler import folding, ir
@@ -14,6 +14,7 @@ from compiler import syntax as s
 from compiler import types as t
 from compiler.diagnostics import Diagnostics
 from compiler.source import Span
+from params.data import Data
 
 MAX_INSTANCES = 10_000
 
@@ -41,8 +42,7 @@ def join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 
 
-@dataclass(slots=True, eq=False)
-class BlockInstance:
+class BlockInstance(Data, frozen=False, eq=False):
     """A parser or control with its constructor's arguments."""
 
     path: str

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 
 from compiler.diagnostics import Diagnostics
 from compiler.source import Span
+from params.data import Data
 
 KEYWORDS = frozenset(
     {
@@ -106,8 +106,7 @@ _SCAN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Data):
     """The tokens of a program, as parallel lists."""
 
     kinds: list[str]
@@ -138,8 +137,7 @@ class Tokens:
         return [*self.kinds], [*self.texts], [*self.starts]
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Data):
     """Another text and its tokens, of which it is known where it begins to end as this one does."""
 
     tokens: Tokens

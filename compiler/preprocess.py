@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from compiler.diagnostics import Diagnostic, Diagnostics
 from compiler.lexer import LONG_STRING
 from compiler.source import Line, Position, Text
 from files import FileError, NoFileError, read_bytes
+from params.data import Data
 
 INCLUDE_DIR = Path(__file__).parent / "p4include"
 MAX_INCLUDE_DEPTH = 64
@@ -41,8 +42,7 @@ _MARKER = re.compile(r'\s*#\s*(?:line\s+)?(\d+)(?:\s+"((?:\\.|[^"\\])*)")?')
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(Data):
     """A #define: `params` is None for an object-like macro."""
 
     name: str
@@ -50,8 +50,7 @@ class Macro:
     body: str
 
 
-@dataclass(slots=True)
-class _Branch:
+class _Branch(Data, frozen=False):
     """One level of #if: whether its lines count, and whether some branch was taken."""
 
     active: bool
@@ -61,8 +60,7 @@ class _Branch:
     seen_else: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Included:
+class Included(Data):
     """What an included file came to, and all that this followed from."""
 
     read: tuple[tuple[str, str | None], ...]  # it, and what it includes; None: is not there
@@ -84,8 +82,7 @@ def content_of(path: Path) -> str:
     return read_bytes(path, MAX_OUTPUT).decode("utf-8-sig", "replace")
 
 
-@dataclass
-class Preprocessor:
+class Preprocessor(Data, frozen=False):
     """Turns a file into one `Text`, following includes and macros."""
 
     diagnostics: Diagnostics
@@ -595,8 +592,7 @@ def _beside(tokens: list[str]) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
+class _Lines(Data):
     """A file's lines, and what does not follow from macros."""
 
     written: list[str]

@@ -8,10 +8,11 @@ macro was expanded, how its columns moved.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate, count
 from operator import add
 from typing import NamedTuple
+
+from params.data import Data
 
 
 class Span(NamedTuple):
@@ -28,8 +29,7 @@ class Span(NamedTuple):
 NOWHERE = Span(-1, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Data):
     """A place in a file the user wrote: line and column count from 1."""
 
     file: str

@@ -13,11 +13,10 @@ Cells: facebook/fboss, getPacketBufferUnitSize() of TomahawkAsic.h (208) and Tom
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Asic:
+class Asic(Data):
     """A chip's buffer; sizes in bytes."""
 
     source: str

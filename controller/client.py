@@ -21,7 +21,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ from google.protobuf import text_format
 from controller.entities import Changes, DefaultAction, Entity, SwitchPlan, changes
 from controller.errors import ControllerError
 from controller.wire import canonical, from_finsy, to_finsy
+from params.data import Data
 
 _T = TypeVar("_T")
 
@@ -62,8 +63,7 @@ PRIMARY_S = 10.0  # that a connection before may take to be gone
 p4client._DEFAULT_RPC_TIMEOUT = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(Data):
     """What proves a switch to the controller; with a certificate of its own, also the reverse."""
 
     authority: Path
@@ -71,8 +71,7 @@ class Tls:
     key: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Data):
     """A switch as the controller sees it."""
 
     name: str

@@ -7,13 +7,13 @@ comparing values; only ``client`` turns them into P4Runtime messages.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from params.data import Data
 
 Match = int | tuple[int, int]  # exact; or value and mask (ternary), or value and length (lpm)
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+class TableEntry(Data):
     """An entry of a table; of ternary ones the highest priority wins."""
 
     table: str
@@ -28,8 +28,7 @@ class TableEntry:
         return self.table, frozenset(self.match), self.priority
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultAction:
+class DefaultAction(Data):
     """What a table does when no entry matches; for a table without a key, always."""
 
     table: str
@@ -42,8 +41,7 @@ class DefaultAction:
         return "default", self.table
 
 
-@dataclass(frozen=True, slots=True)
-class CloneSession:
+class CloneSession(Data):
     """Where clones of a session go, and by which queue."""
 
     session: int
@@ -56,8 +54,7 @@ class CloneSession:
         return "session", self.session
 
 
-@dataclass(frozen=True, slots=True)
-class MulticastGroup:
+class MulticastGroup(Data):
     """The ports that each get a copy."""
 
     group: int
@@ -95,8 +92,7 @@ def default(table: str, action: str, /, **params: int) -> DefaultAction:
     return DefaultAction(table, action, tuple(params.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Data):
     """What turns one plan into another; an order that never leaves a reference dangling."""
 
     add: tuple[Entity, ...]

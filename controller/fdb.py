@@ -17,18 +17,18 @@ and tells it anew at once, as it does when a cable goes: the route stays, and it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv4Network
 
 from controller.fpm import BgpRoute
 from controller.kernel import BRIDGED, ROUTED, Events, Neighbour, found_of
 from controller.tenants import BRIDGED_VNI, ROUTED_VNI, FarMac, FarMember, FarPrefix
+from params.data import Data
 
 _NOBODY = bytes(6)
 
 
-@dataclass
-class Fdb:
+class Fdb(Data, frozen=False):
     """Of one tenant at one switch."""
 
     tenant: int

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
 from controller.netlink import NetlinkError, aligned, attributes, messages
+from params.data import Data
 from topologies import Network
 
 PORT = 2620
@@ -44,8 +44,7 @@ class FpmError(ValueError):
     """What came is no message of the FPM's; the text says where it went wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Data):
     """One way out: an interface's number, and who is asked there."""
 
     interface: int
@@ -74,8 +73,7 @@ def link_local(mac: str) -> bytes:
     return b"\xfe\x80" + bytes(6) + end
 
 
-@dataclass(frozen=True, slots=True)
-class NextHops:
+class NextHops(Data):
     """A set of next hops: a way, or the numbers of other sets; neither: it is no more."""
 
     number: int
@@ -83,8 +81,7 @@ class NextHops:
     members: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BgpRoute:
+class BgpRoute(Data):
     """A prefix, and the number of its set or its own ways; neither: it is withdrawn."""
 
     prefix: Network

@@ -9,20 +9,19 @@ Members are numbered in the order of their hosts, so that those below a switch f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 from controller.entities import Entity, Match, entry, mac_bits
 from controller.routes import living_switches
+from params.data import Data
 from params.inc import MAX_CHILDREN, Group
 from topologies import Fabric, Node
 
 _IN_CELLS = 2  # that a slot has
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Data):
     """By switch: its parent, None of the root; and its children, with the members below each."""
 
     parent: dict[Node, Node | None]

@@ -10,11 +10,11 @@ import errno
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 from controller.fpm import DEL_ROUTE, NEW_ROUTE, BgpRoute, FpmError, route_of
 from controller.netlink import NetlinkError, attributes, messages
+from params.data import Data
 
 BRIDGED, ROUTED = 7, 2  # families: of MACs behind bridges, and of IPv4
 NEW_NEIGHBOUR, DEL_NEIGHBOUR = 28, 29
@@ -39,8 +39,7 @@ Events = Iterable[Event]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Data):
     """Somebody behind a device."""
 
     family: int
@@ -83,8 +82,7 @@ def carriers_of(events: Events) -> Iterator[tuple[str, bool]]:
                     yield name, bool(flags & _LOWER_UP and flags & _UP)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Data):
     """What one wants to know."""
 
     groups: int  # of rtnetlink, whose news tell of it

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address
+
+from params.data import Data
 
 ETHERNET, IPV4, IPV6, UDP = 14, 20, 40, 8
 GROUP, REPORT, MAIN = 8, 4, 8
@@ -24,8 +26,7 @@ class ReportError(ValueError):
     """Bytes that are no telemetry report; the text says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Data):
     """What one switch said of a packet; times in its own ticks, but in a trace.
 
     None: it was not asked, or could not tell.
@@ -50,8 +51,7 @@ class Hop:
         return None if self.latency is None else self.latency * tick_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Data):
     """Whose packet it was."""
 
     src: IPv4Address | IPv6Address
@@ -61,8 +61,7 @@ class Flow:
     dst_port: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Data):
     """A report; ``hops`` in the order the packet met them."""
 
     node: int

@@ -13,18 +13,18 @@ swept when the time that was granted is over, so what is gone does not stay for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from controller.fpm import BgpRoute, Message, NextHops, Way, link_local
 from controller.kernel import IN_PLACE_OF_IPV6, ROUTED, Events, Neighbour, found_of
 from controller.routes import MAX_WAYS, NextHop, Route
+from params.data import Data
 from topologies import Network
 
 MAX_DEPTH = 4  # of sets of next hops in each other
 
 
-@dataclass
-class Rib:
+class Rib(Data, frozen=False):
     """What one switch's daemon told."""
 
     ports: Mapping[int, int]  # front ports, by the number of the daemon's interface there

@@ -25,11 +25,11 @@ for. It holds for several at once where ways round are longer by an even number 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from ipaddress import ip_network
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
+from params.data import Data
 from topologies import Fabric, Link, Network, Node
 
 if TYPE_CHECKING:
@@ -40,16 +40,14 @@ FAR = "far"  # what an edge is called that counts as more than one, and a graph 
 _DRAINED = 2.5  # links that a drained one counts as
 
 
-@dataclass(frozen=True, slots=True)
-class NextHop:
+class NextHop(Data):
     """A way to leave a switch."""
 
     port: int
     mac: str
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Data):
     """A prefix and the equally good ways towards it."""
 
     prefix: Network

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,7 @@ from controller.settings import Settings
 from controller.tables import ROUTING, Groups, SwitchSite, routed, routing, switch_plan
 from controller.tenants import OWN_ACTIONS, Far, far_entries
 from controller.wire import canonical
+from params.data import Data
 
 ROLE = "routing"
 STALE_S = 30.0  # that routes are kept while nobody vouches for them
@@ -52,8 +53,7 @@ _PIECE = 1 << 16
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Data):
     """What a switch was told at a moment, by the machine's monotonic clock."""
 
     at_ns: int
@@ -61,8 +61,7 @@ class Change:
     entities: int
 
 
-@dataclass
-class Followed:
+class Followed(Data, frozen=False):
     """One switch, its daemon, and what it has of what that told."""
 
     site: SwitchSite

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from params.data import Data
 
 _SALT = b"closlab secure domains"
 
@@ -21,8 +22,7 @@ def _hmac(key: bytes, text: bytes) -> bytes:
     return hmac.digest(key, text, "sha256")
 
 
-@dataclass(frozen=True)
-class SecureDomains:
+class SecureDomains(Data):
     """Domains by number, and whose they are: host numbers."""
 
     seed: int

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv6Address
 from itertools import pairwise
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from controller.routes import FAR, living_switches
 from controller.settings import Settings, SettingsError, Steering
+from params.data import Data
 from topologies import Fabric, Link, Node, NodeKind
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ Path = tuple[Node, ...]  # from the first leaf to the last, both included
 Way = tuple[Path, Link]  # and the cable that it begins with
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Data):
     """How one leaf steers what goes to a place."""
 
     number: int  # of the place
@@ -160,8 +159,7 @@ class State(Enum):
     DEAD = "dead"
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Data):
     """A way from leaf to leaf as a segment list."""
 
     path: Path

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from params import ioam
 from params.access import Rule
 from params.buffer import Buffer
 from params.classes import DSCP_PRIORITIES, Classes, ClassSet
 from params.csig import Csig
+from params.data import Data
 from params.inc import Group
 from params.link import LinkLevel
 from params.load_balancing import LoadBalancing
@@ -34,8 +35,7 @@ class RoomError(SettingsError):
         """Bytes that would do."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSpec:
+class LinkSpec(Data):
     """A cable."""
 
     rate_bps: int = 100_000_000_000
@@ -88,8 +88,7 @@ class HopTelemetry(Telemetry):
         return bool(self.instructions >> (15 - bit) & 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Data):
     """Packets to lose at one end of a link."""
 
     switch: str
@@ -99,8 +98,7 @@ class Loss:
     priority: int | None = None  # every one
 
 
-@dataclass(frozen=True, slots=True)
-class Steering:
+class Steering(Data):
     """What a leaf sends by micro-segments; see controller/segments.py."""
 
     leaf: str
@@ -109,16 +107,14 @@ class Steering:
     via: tuple[tuple[str, ...], ...] = ()  # ways, by switches between the leaves; none: all
 
 
-@dataclass(frozen=True, slots=True)
-class Punt:
+class Punt(Data):
     """How often a front port may bother the switch's own control plane; see p4src/punt.p4."""
 
     every_ns: float  # a frame, over time
     burst: int = 256  # frames at once
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Data):
     """Everything a controller needs to know besides the graph."""
 
     host_link: LinkSpec = LinkSpec()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from itertools import chain, count
@@ -44,6 +43,7 @@ from params.access import Rule
 from params.buffer import Buffer
 from params.classes import CONTROL_PRIORITY, PAUSE_PRIORITY, PRIORITIES, ClassSet
 from params.csig import Signal, buckets
+from params.data import Data
 from params.inc import PORT as INC_PORT
 from params.link import Replay
 from params.load_balancing import Policy
@@ -141,8 +141,7 @@ def session_of(port: int) -> int:
     return port + 1
 
 
-@dataclass(frozen=True)
-class SwitchSite:
+class SwitchSite(Data):
     """A switch in its fabric, with the links at its ports."""
 
     fabric: Fabric

@@ -12,11 +12,11 @@ p4src/vxlan.p4 has both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_network
 from itertools import pairwise
 
 from controller.entities import Entity, Match, default, entry, mac_bits
+from params.data import Data
 from topologies import Fabric, Network, Node
 
 ROUTED_VNI, BRIDGED_VNI = 10_000, 20_000
@@ -33,8 +33,7 @@ def bridged_net(tenant: int) -> int:
     return 2 * tenant + 1
 
 
-@dataclass(frozen=True, slots=True)
-class FarPrefix:
+class FarPrefix(Data):
     """Addresses of a tenant at another leaf: EVPN's type 5, or 2 with an address."""
 
     tenant: int
@@ -43,8 +42,7 @@ class FarPrefix:
     mac: str  # the leaf's
 
 
-@dataclass(frozen=True, slots=True)
-class FarMac:
+class FarMac(Data):
     """A host of a tenant at another leaf: EVPN's type 2."""
 
     tenant: int
@@ -52,16 +50,14 @@ class FarMac:
     vtep: IPv4Address
 
 
-@dataclass(frozen=True, slots=True)
-class FarMember:
+class FarMember(Data):
     """Another leaf takes part in a tenant's network: EVPN's type 3, or any of the others."""
 
     vni: int
     vtep: IPv4Address
 
 
-@dataclass(frozen=True, slots=True)
-class Far:
+class Far(Data):
     """What a leaf knows of others."""
 
     prefixes: tuple[FarPrefix, ...] = ()

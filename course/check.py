@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from course.bench import Bench
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Data):
     """One thing that a submission must do, said as a sentence, and who judges it."""
 
     says: str

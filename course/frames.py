@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from course.verdict import Wrong
+from params.data import Data
 
 MAC_SWITCH = "020000000001"
 MAC_HOST = "0200000000aa"
@@ -26,8 +27,7 @@ def checksum(header: bytes) -> int:
     return ~total & 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Udp:
+class Udp(Data):
     """A datagram in a frame."""
 
     src: str = "10.0.1.1"
@@ -69,8 +69,7 @@ class Udp:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Data):
     """A frame that left, taken apart as far as lessons ask."""
 
     frame: bytes

@@ -12,21 +12,20 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.machine.paths import EXERCISES
 from lab.scenario.keys import nearest
+from params.data import Data
 
 README = "README.md"
 SHARED = ("net.p4",)
 _TODO = re.compile(r"\bTODO\b:?\s*(.*)")
 
 
-@dataclass(frozen=True)
-class Lesson:
+class Lesson(Data):
     """One of them."""
 
     folder: Path

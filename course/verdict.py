@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from params.data import Data
 
 NOT_JUDGED = "because of what is said above"
 MEMORY_BYTES = 3 << 30  # that a submission may take
@@ -53,8 +54,7 @@ class State(Enum):
     NOT_JUDGED = "not judged"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Data):
     """How a submission did at a check."""
 
     says: str
@@ -70,8 +70,7 @@ class Judged:
         return self.points if self.state is State.PASSED else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Grade:
+class Grade(Data):
     """All verdicts on a submission."""
 
     lesson: str

@@ -10,10 +10,11 @@ import heapq
 import random
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from course.bench import Switch
 from course.frames import WIRE_OVERHEAD
+from params.data import Data
 
 SLOTS, LANES = 64, 256  # chunks under way, and numbers in each
 GBPS, DELAY_NS = 100, 1_000
@@ -52,8 +53,7 @@ def frame(worker: int, workers: int, chunk: int, values: Numbers) -> bytes:
     )
 
 
-@dataclass
-class Worker:
+class Worker(Data, frozen=False):
     """One of them."""
 
     number: int
@@ -63,8 +63,7 @@ class Worker:
     done_ns: float = 0.0
 
 
-@dataclass
-class Reduction:
+class Reduction(Data, frozen=False):
     """An all-reduce, and what came of it."""
 
     switch: Switch

@@ -16,7 +16,7 @@ import importlib
 import math
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cached_property
 from html import escape
@@ -45,6 +45,7 @@ from lab.scenario import catalogue, shipped
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
 from lab.scenario.model import Scenario, remarks
+from params.data import Data
 from params.quantity import duration
 from views.live.kept import snapshots as kept_snapshots
 from views.live.lockstep import Lockstep
@@ -71,8 +72,7 @@ class Cancelled(LabError):  # noqa: N818  (as asyncio's CancelledError is none t
         self.run = run
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(Data, eq=False, repr=False):
     """A run that was made.
 
     Its files stay in `folder`: for good if that was asked for with ``out``, otherwise for as long
@@ -195,8 +195,7 @@ class Watch(Iterator[Snapshot]):
         self.close()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Data, eq=False, repr=False):
     """Runs side by side."""
 
     runs: tuple[Run, ...]
@@ -229,8 +228,7 @@ class Comparison:
         return _framed(self.report())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(Data, eq=False, repr=False):
     """A scenario under several settings."""
 
     runs: tuple[Run, ...]  # those that could be made, in the order of their settings

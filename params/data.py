@@ -1,4 +1,4 @@
-"""Records by descent: what trees, programs and tables of many small kinds are made of."""
+"""Records by descent: what has fields and little else says so by its base."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ class Data:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
-    def __init_subclass__(cls, *, frozen: bool = True, eq: bool = True) -> None:
+    def __init_subclass__(
+        cls, *, frozen: bool = True, eq: bool = True, order: bool = False, repr: bool = True
+    ) -> None:
         super().__init_subclass__()
-        dataclass(frozen=frozen, eq=eq)(cls)
+        dataclass(frozen=frozen, eq=eq, order=order, repr=repr)(cls)

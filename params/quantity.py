@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
+from params.data import Data
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+
+class Unit(Data):
     """A unit, and how many of the base unit make one."""
 
     name: str

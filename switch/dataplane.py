@@ -19,11 +19,13 @@ import struct
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple, Self
+
+from params.data import Data
 
 from . import abi, layout, native
 from .build import RUNTIME
@@ -195,16 +197,14 @@ class DataplaneError(Exception):
     """A request that could not be carried out; the message names the cure."""
 
 
-@dataclass(slots=True, frozen=True)
-class CounterValue:
+class CounterValue(Data):
     """What a counter has seen."""
 
     packets: int
     bytes: int
 
 
-@dataclass(slots=True)
-class EntryState:
+class EntryState(Data, frozen=False):
     """An entry as the table holds it, with what it has seen."""
 
     entry: Entry
@@ -214,8 +214,7 @@ class EntryState:
     is_const: bool
 
 
-@dataclass(slots=True, frozen=True)
-class PortStats:
+class PortStats(Data):
     """A port's traffic and state."""
 
     rx_packets: int
@@ -228,8 +227,7 @@ class PortStats:
     rx_missed: int = 0  # frames the interface had for us and nobody took in time
 
 
-@dataclass(slots=True, frozen=True)
-class Stats:
+class Stats(Data):
     """Where every packet went: `received + copies == sent + sum(drops) + held`, always."""
 
     received: int

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from params.data import Data
 
 if TYPE_CHECKING:
     from .ops import Entry
 
 
-@dataclass(slots=True, frozen=True)
-class PacketIn:
+class PacketIn(Data):
     """A packet sent to the CPU port, its controller header (if any) in front."""
 
     data: bytes
     time_ns: int
 
 
-@dataclass(slots=True, frozen=True)
-class DigestList:
+class DigestList(Data):
     """Samples of one digest; acknowledge `list_id` to hear of equal samples again."""
 
     digest: int
@@ -27,16 +26,14 @@ class DigestList:
     time_ns: int
 
 
-@dataclass(slots=True, frozen=True)
-class IdleTimeout:
+class IdleTimeout(Data):
     """An entry that no packet has hit for its idle time (its match part, and the timeout)."""
 
     entry: Entry
     time_ns: int
 
 
-@dataclass(slots=True, frozen=True)
-class PortState:
+class PortState(Data):
     """A port's interface went up or down."""
 
     port: int

@@ -36,13 +36,14 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finsy.proto import p4i, p4r
 
 from files import FileError, parse_json, read_bytes
+from params.data import Data
 from switch import dataplane as dp
 from switch.cache import Unbuildable
 from switch.layout import ARRIVAL_BYTES
@@ -75,8 +76,7 @@ class HostError(Exception):
     """The switches cannot run as described; the text names the switch and the cure."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Data):
     """What a port's link is like; zeros mean unlimited and immediate, as BMv2 has it."""
 
     rate_bps: int = 0
@@ -86,8 +86,7 @@ class Link:
     queue_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class SwitchSettings:
+class SwitchSettings(Data):
     """One switch. Without a program it waits for a controller to give it one."""
 
     name: str

@@ -8,8 +8,9 @@ is also one large integer, which is how Python packs it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from params.data import Data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,7 @@ ARRIVAL_BYTES = 16_384  # sizeof(struct arrival_times), as its header asserts
 LINE = 64
 
 
-@dataclass(frozen=True)
-class KeyLayout:
+class KeyLayout(Data):
     """Where each field of a key lies: the place of its lowest bit, and how many words there are."""
 
     shifts: tuple[int, ...]
@@ -64,8 +64,7 @@ def cell_bytes(width: int) -> int:
     return -(-width // WORD) * 8
 
 
-@dataclass(frozen=True)
-class ParamLayout:
+class ParamLayout(Data):
     """The offset of each parameter, and the size of all, in bytes."""
 
     offsets: tuple[int, ...]
@@ -85,8 +84,7 @@ def param_layout(widths: Sequence[int]) -> ParamLayout:
     return ParamLayout(tuple(offsets), -(-at // 8) * 8)
 
 
-@dataclass(frozen=True)
-class EntryLayout:
+class EntryLayout(Data):
     """Offsets within a table entry (0: it has none) and its size, in bytes."""
 
     order_at: int

@@ -4,8 +4,9 @@ Everything is named by index (`Program` gives the names) and every value is an i
 A batch is a sequence of these; each answers with `None` or an `OpError`, in order.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from params.data import Data
 
 NO_ACTION = -1
 
@@ -32,16 +33,14 @@ class Code(IntEnum):
     UNIMPLEMENTED = 12
 
 
-@dataclass(slots=True, frozen=True)
-class OpError:
+class OpError(Data):
     """One refused operation; nothing was changed by it."""
 
     code: Code
     message: str
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Data, frozen=False):
     """A table entry: what it matches and what it does.
 
     `values` and `masks` have one item per key of the table, in the table's order. A mask is, by the
@@ -63,16 +62,14 @@ class Entry:
     idle_timeout_ns: int = 0
 
 
-@dataclass(slots=True)
-class TableWrite:
+class TableWrite(Data, frozen=False):
     """Insert, modify or delete one entry; to delete only its match part is looked at."""
 
     verb: Verb
     entry: Entry
 
 
-@dataclass(slots=True)
-class DefaultWrite:
+class DefaultWrite(Data, frozen=False):
     """Set a table's default action; `NO_ACTION` restores the program's own."""
 
     table: int
@@ -82,8 +79,7 @@ class DefaultWrite:
     group: int = 0
 
 
-@dataclass(slots=True)
-class MemberWrite:
+class MemberWrite(Data, frozen=False):
     """Insert, modify or delete a member of an action profile; ids are the caller's, from 1."""
 
     verb: Verb
@@ -93,8 +89,7 @@ class MemberWrite:
     params: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
-class GroupMember:
+class GroupMember(Data, frozen=False):
     """A member's place in a group; it stands aside while its watched port is down."""
 
     member: int
@@ -102,8 +97,7 @@ class GroupMember:
     watch_port: int = -1
 
 
-@dataclass(slots=True)
-class GroupWrite:
+class GroupWrite(Data, frozen=False):
     """Insert, modify (replace the members) or delete a group of an action selector."""
 
     verb: Verb
@@ -112,16 +106,14 @@ class GroupWrite:
     members: tuple[GroupMember, ...] = ()
 
 
-@dataclass(slots=True)
-class Replica:
+class Replica(Data, frozen=False):
     """One copy that a multicast group or clone session makes."""
 
     port: int
     instance: int = 0
 
 
-@dataclass(slots=True)
-class MulticastWrite:
+class MulticastWrite(Data, frozen=False):
     """Insert, modify or delete a multicast group (1..65535)."""
 
     verb: Verb
@@ -129,8 +121,7 @@ class MulticastWrite:
     replicas: tuple[Replica, ...] = ()
 
 
-@dataclass(slots=True)
-class CloneWrite:
+class CloneWrite(Data, frozen=False):
     """Insert, modify or delete a clone session (0..32767).
 
     `max_bytes` truncates the copies (0: whole packets); `priority` is the queue they enter;
@@ -145,8 +136,7 @@ class CloneWrite:
     group: int = 0
 
 
-@dataclass(slots=True)
-class CounterWrite:
+class CounterWrite(Data, frozen=False):
     """Set one cell of an indirect counter, or all of them with `index` None."""
 
     counter: int
@@ -155,8 +145,7 @@ class CounterWrite:
     bytes: int = 0
 
 
-@dataclass(slots=True)
-class DirectCounterWrite:
+class DirectCounterWrite(Data, frozen=False):
     """Set the counter of one table entry."""
 
     entry: Entry
@@ -164,8 +153,7 @@ class DirectCounterWrite:
     bytes: int = 0
 
 
-@dataclass(slots=True)
-class MeterRates:
+class MeterRates(Data, frozen=False):
     """A two-rate three-colour meter's rates, in bytes or packets a second as the meter counts."""
 
     cir: int
@@ -174,8 +162,7 @@ class MeterRates:
     pburst: int
 
 
-@dataclass(slots=True)
-class MeterWrite:
+class MeterWrite(Data, frozen=False):
     """Set the rates of one meter, or of the whole array; None returns it to always green."""
 
     meter: int
@@ -183,16 +170,14 @@ class MeterWrite:
     rates: MeterRates | None
 
 
-@dataclass(slots=True)
-class DirectMeterWrite:
+class DirectMeterWrite(Data, frozen=False):
     """Set the rates of one table entry's meter."""
 
     entry: Entry
     rates: MeterRates | None
 
 
-@dataclass(slots=True)
-class RegisterWrite:
+class RegisterWrite(Data, frozen=False):
     """Set one cell of a register array, or all of them with `index` None."""
 
     register: int
@@ -200,8 +185,7 @@ class RegisterWrite:
     value: int
 
 
-@dataclass(slots=True)
-class ValueSetWrite:
+class ValueSetWrite(Data, frozen=False):
     """Replace a parser value set; each member is one (value, mask) per field of the set's key.
 
     Programs without masks pass all ones. `BMv2` joins the fields into one number: here too, so a
@@ -212,8 +196,7 @@ class ValueSetWrite:
     members: tuple[tuple[int, int], ...]
 
 
-@dataclass(slots=True)
-class DigestWrite:
+class DigestWrite(Data, frozen=False):
     """Start (insert, modify) or stop (delete) the delivery of a digest."""
 
     verb: Verb
@@ -223,8 +206,7 @@ class DigestWrite:
     ack_timeout_ns: int = 0
 
 
-@dataclass(slots=True)
-class DigestAck:
+class DigestAck(Data, frozen=False):
     """Tell the data plane that a digest list arrived, so equal samples may be sent again."""
 
     digest: int

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from params.data import Data
 
 
 class JsonError(Exception):
     """The JSON is not a program this switch can run; the text names the place and the reason."""
 
 
-@dataclass(frozen=True)
-class At:
+class At(Data):
     """A value in the JSON together with the path to it."""
 
     value: Any

@@ -20,10 +20,11 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from params.data import Data
 from switch.dataplane import Dataplane, DataplaneError, Loop
 
 __all__ = ["Cells", "Recorder"]
@@ -31,8 +32,7 @@ __all__ = ["Cells", "Recorder"]
 _MAX_BYTES = 64_000_000  # of a file
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(Data):
     """What to read of a switch's program: by name, the first cell and how many."""
 
     counters: Mapping[str, Sequence[int]] = field(default_factory=dict)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from params.data import Data
 
 from . import abi, layout
 from .build import RUNTIME
@@ -79,8 +80,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class KeyField:
+class KeyField(Data):
     """One key of a table, for packing."""
 
     name: str
@@ -90,8 +90,7 @@ class KeyField:
     full: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableFormat:
+class TableFormat(Data):
     """How a table's entries are packed."""
 
     info: TableInfo
@@ -101,8 +100,7 @@ class TableFormat:
     is_lpm: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ActionFormat:
+class ActionFormat(Data):
     """How an action's parameters are packed: (name, width, shift) of each, and the bytes of all."""
 
     name: str

@@ -17,11 +17,12 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from files import FileError, read_text
+from params.data import Data
 
 from . import dataplane as dp
 from .build import BuildError
@@ -39,8 +40,7 @@ class StfError(Exception):
     """The test itself is wrong; the text names the line and the cure."""
 
 
-@dataclass
-class StfResult:
+class StfResult(Data, frozen=False):
     """How a test went: `failures` empty is a pass; `notes` are what reads printed."""
 
     failures: list[str] = field(default_factory=list)
@@ -54,8 +54,7 @@ class StfResult:
         return not self.failures
 
 
-@dataclass
-class Expectation:
+class Expectation(Data, frozen=False):
     """A packet that must leave by a port: hex digits, or None for any packet."""
 
     line: int

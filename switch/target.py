@@ -19,9 +19,10 @@ import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from params.data import Data
 
 from .cache import Unbuildable
 
@@ -32,8 +33,7 @@ OF_A_KERNEL = ("burst_send", "loop", "port_socket", "kernel_qdisc", "taps", "xdp
 INSTEAD = ("no_kernel",)
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Data):
     """A kind of machine, and how ziglang is told of it."""
 
     name: str

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from .target import INSTEAD, OF_A_KERNEL, Target, zig_folder
@@ -60,7 +59,6 @@ class NotBuilt(Exception):  # noqa: N818 - it says what is to be done
         self.path = path
 
 
-@dataclass(frozen=True)
 class _Tab(Target):
     """A tab, for which C's own headers are another's."""
 

@@ -9,7 +9,6 @@ others is in ELSEWHERE.
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +24,7 @@ from lab.errors import LabError
 from lab.runs.agree import CASES
 from lab.scenario import catalogue, shipped
 from lab.scenario.explain import explain
+from params.data import Data
 from tests.lab.conftest import closlab
 from views.drawings import Picture, pictures
 from views.report.figures import PICTURES
@@ -85,8 +85,7 @@ _INLINE = re.compile(r"(?<!`)`((?:\./)?closlab\s+[^`]+)`")
 _TEMPLATE = re.compile(r"\.\.\.|(?<![\w.-])[A-Z][A-Z_]*(?![\w.:])|[{]?KEY=")
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Data):
     """One of them, as it stands on a page."""
 
     page: Path

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from compiler import compile_program
+from params.data import Data
 from tests.changes import change
 from tests.imports import TOPS
 
@@ -27,8 +27,7 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"(?:#|//|/\*) (\S+?)(?: \*/)?\n")  # a first line that says which file this is
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Data):
     """A section of the text."""
 
     title: str

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
+from params.data import Data
 from topologies.fabric import USUAL, Fabric, Node, NodeKind, Speed, TopologyError
 
 MAX_NODES = 1 << 16
@@ -26,32 +26,28 @@ _TIME = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*(s|ms|us|ns)")
 _NS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Data):
     """A fabric and what its file called the nodes."""
 
     fabric: Fabric
     aliases: Mapping[str, Node]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Data):
     """What a file says of a host, if it does."""
 
     address: IPv4Address | None = None
     mac: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Data):
     """Where a cable ends: at a node, perhaps at a port of a certain number."""
 
     node: str
     port: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cable:
+class Cable(Data):
     """What lies between two nodes; without a speed it is like all others."""
 
     a: End

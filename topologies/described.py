@@ -7,9 +7,10 @@ nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from params.data import Data
 from topologies.cabling import Imported
 from topologies.fabric import TopologyError
 from topologies.networkx_graph import import_networkx
@@ -18,8 +19,7 @@ MAX_NOTES = 200
 _MAX_NAME = 120
 
 
-@dataclass(slots=True)
-class Described:
+class Described(Data, frozen=False):
     """Nodes by name, whether each is a host, cables between them, and what was left out."""
 
     hosts: dict[str, bool] = field(default_factory=dict)

@@ -28,13 +28,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, reduce
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from itertools import count
 from operator import or_
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from params.data import Data
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -90,8 +91,7 @@ class Node(NamedTuple):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(Data):
     """What is particular about a cable; None: as usual for its kind."""
 
     rate_bps: int | None = None
@@ -101,8 +101,7 @@ class Speed:
 USUAL = Speed()
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Data):
     """A cable between two ports; what it is called is worked out once."""
 
     a: Node

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from params.data import Data
 from topologies.cabling import MAX_NODES, Cable, End, Identity, Imported, cabled
 from topologies.fabric import Speed, TopologyError
 
@@ -37,8 +38,7 @@ _KNOWN = (*_HEADS, "tier", *_NEEDED, *_USUAL, "queue_up", "queue_down")
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
-@dataclass(slots=True)
-class _Tier:
+class _Tier(Data, frozen=False):
     said: dict[str, int] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> int:

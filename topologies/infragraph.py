@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any
 
+from params.data import Data
 from topologies.cabling import MAX_NODES, Cable, End, Identity, Imported, cabled, delay_of, rate_of
 from topologies.fabric import MAX_PORT, USUAL, Speed, TopologyError
 from topologies.infragraph_first import in_later_form, is_first_form, no_instance
@@ -40,14 +41,12 @@ def devices_missing(content: Mapping[str, Any]) -> set[str]:
     return {_text(instance, "device") for instance in _list(content, "instances")} - known
 
 
-@dataclass(slots=True)
-class _Device:
+class _Device(Data, frozen=False):
     counts: dict[str, int] = field(default_factory=dict)  # by component
     choices: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Place:
+class _Place(Data, order=True):
     """A component of an instance, in the order in which hosts are counted."""
 
     instance: int
@@ -126,8 +125,7 @@ def _device(device: dict[str, Any]) -> _Device:
     return found
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Data, frozen=False):
     """Devices, links and instances by their names, and what edges make of them."""
 
     devices: dict[str, _Device]

@@ -23,7 +23,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv6Address
@@ -34,6 +33,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from params.classes import Dscp, Queue
+from params.data import Data
 from traffic.congestion import CONTROLS, FOLDER, NONE, Value
 from traffic.frames import (
     DSCP_CONTROL,
@@ -402,8 +402,7 @@ class QueuePair(_Record):
         return wording.line(self.number, flow.queue_pair, ends, flow.src_port, planes)
 
 
-@dataclass(frozen=True, slots=True)
-class PairWording:
+class PairWording(Data):
     """The words of queue pairs that differ in who they are and to whom they speak only.
 
     Of these there may be millions: nothing is checked here, for endpoints check what they are told.

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address
+
+from params.data import Data
 
 ROCE_PORT = 4791
 UET_PORT = 4793
@@ -71,8 +72,7 @@ class Opcode(IntEnum):
         return self in (Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE)
 
 
-@dataclass(frozen=True, slots=True)
-class FlowAddress:
+class FlowAddress(Data):
     """Everything about a flow's frames that does not change from one to the next."""
 
     src_mac: str
@@ -87,8 +87,7 @@ _MACS = 12  # bytes of both
 _LABEL = slice(16, 18)  # the lower bits of IPv6's flow label
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Data):
     """Headers that many flows have in common, in pieces between what is each flow's own."""
 
     begin: bytes  # from the Ethernet type on, in IPv6 to the flow label

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from params.data import Data
 from params.quantity import summed
 from traffic.collectives import NEVER, Activity, Schedule, ScheduleError, Timeline
 
@@ -36,8 +36,7 @@ _BUS_FACTORS: dict[str, Callable[[int], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class FlowMeasure:
+class FlowMeasure(Data):
     """What an activity sent over one queue pair."""
 
     activity: Activity
@@ -56,8 +55,7 @@ class FlowMeasure:
         return None if self.end_ns is None else self.end_ns - self.start_ns
 
 
-@dataclass(frozen=True)
-class CollectiveMeasure:
+class CollectiveMeasure(Data):
     """One collective."""
 
     activity: Activity
@@ -71,8 +69,7 @@ class CollectiveMeasure:
     busbw_gbps: float | None
 
 
-@dataclass(frozen=True)
-class StepMeasure:
+class StepMeasure(Data):
     """One step of a job."""
 
     job: str
@@ -90,8 +87,7 @@ class StepMeasure:
         return self.compute_ns / (self.end_ns - self.start_ns)
 
 
-@dataclass(frozen=True)
-class JobMeasure:
+class JobMeasure(Data):
     """One job."""
 
     job: str
@@ -121,8 +117,7 @@ def busbw_gbps(op: str, ranks: int, size: int, duration_ns: int) -> float:
     return algbw_gbps(size, duration_ns) * _BUS_FACTORS[op](ranks)
 
 
-@dataclass(frozen=True)
-class Measures:
+class Measures(Data):
     """A schedule and what an engine reports of it."""
 
     schedule: Schedule

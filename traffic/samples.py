@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.fields import AnyField, BitField, ConditionalField
@@ -18,6 +17,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet, Padding, Raw
 
+from params.data import Data
 from traffic.frames import (
     DSCP_CONTROL,
     DSCP_ROCE,
@@ -65,8 +65,7 @@ _CUT_TO = 64
 _HOPS = [[2, 340], [1, 120]]  # newest first: node, hop latency in ns
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Data):
     """A kind of packet."""
 
     about: str
@@ -363,8 +362,7 @@ def _short(layer: Packet) -> str:
     return "PFC" if isinstance(layer, MACControlClassBasedFlowControl) else type(layer).__name__
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Data):
     """A field as it is shown; only the first of a layer names that."""
 
     layer: str

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from heapq import heappop, heappush
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
@@ -29,6 +29,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from params.data import Data
 from traffic.congestion import CONTROLS
 from traffic.endpoint import EndpointError
 from traffic.frames import IP_BYTES, Opcode, icrc
@@ -62,8 +63,7 @@ _REFUSALS = {
 }
 
 
-@dataclass(frozen=True)
-class _Settings:
+class _Settings(Data):
     """What of an adapter's settings it obeys; defaults are those of `core/endpoint.c`."""
 
     link_bps: int
@@ -87,8 +87,7 @@ _WITHOUT_EFFECT = (
 )
 
 
-@dataclass(eq=False)
-class _Transfer:
+class _Transfer(Data, frozen=False, eq=False):
     """A message at one of its ends, or a computation."""
 
     id: int
@@ -111,8 +110,7 @@ class _Transfer:
         return f"transfer {self.id} {self.kind} {self.state} {' '.join(times)}"
 
 
-@dataclass(eq=False)
-class _QueuePair:
+class _QueuePair(Data, frozen=False, eq=False):
     """One end of a connection."""
 
     number: int

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab import api
 from lab.errors import LabError
 from lab.machine.scratch import scratch
 from lab.scenario import catalogue
+from params.data import Data
 from views.report import read_run
 from views.report.compare import Comparison
 from views.report.compare import figures_of as figures_beside
@@ -32,8 +32,7 @@ _MOVING = "fabric"  # the figure that one moves through
 _COMMAND = re.compile(r"`([^`]+)`")
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Data):
     """A file that a page shows, and what makes it."""
 
     path: Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +16,7 @@ from lab.errors import LabError
 from lab.machine.paths import ROOT
 from lab.results.result import Result
 from lab.scenario.model import Scenario, all_keys
+from params.data import Data
 
 LECTURE = "lecture.md"
 REPORTS = "reports"
@@ -94,8 +94,7 @@ def all_pages() -> list[Path]:
             *(lesson.folder / README for lesson in lessons())]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRun:
+class ShownRun(Data):
     """A run whose report is part of the site."""
 
     name: str  # of its scenario

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from compiler import core as c
@@ -12,12 +12,12 @@ from compiler import types as t
 from compiler.check.names import Names
 from compiler.diagnostics import Diagnostics
 from compiler.source import Span
+from params.data import Data
 
 _LOCALS_DEPTH = 3  # the program's names, a block's parameters, its declarations
 
 
-@dataclass(slots=True, eq=False)
-class Constant:
+class Constant(Data, frozen=False, eq=False):
     """A declared constant."""
 
     name: str
@@ -26,24 +26,21 @@ class Constant:
     used: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class GenericStruct:
+class GenericStruct(Data, frozen=False, eq=False):
     """A struct-like declaration that waits for type arguments."""
 
     decl: s.StructDecl
     made: dict[tuple[str, ...], t.Struct] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
-class Overloads:
+class Overloads(Data, frozen=False, eq=False):
     """Functions of one name: extern signatures, and declarations with bodies."""
 
     methods: list[t.Method] = field(default_factory=list)
     functions: list[FunctionEntry] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class FunctionEntry:
+class FunctionEntry(Data, frozen=False, eq=False):
     """A function with a body; one typed version for each choice of type arguments."""
 
     decl: s.Function
@@ -52,8 +49,7 @@ class FunctionEntry:
     used: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class BlockEntry:
+class BlockEntry(Data, frozen=False, eq=False):
     """A parser or control with a body; generic ones are typed anew for each choice."""
 
     decl: s.ParserDecl | s.ControlDecl
@@ -63,8 +59,7 @@ class BlockEntry:
     used: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Data):
     """A type's entry in a scope."""
 
     type: t.Type
@@ -84,8 +79,7 @@ Entry = (
 )
 
 
-@dataclass(slots=True)
-class Place:
+class Place(Data, frozen=False):
     """Where in the program checking is: what may stand here depends on it."""
 
     kind: str = "top"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from compiler import core as c
@@ -24,6 +23,7 @@ from compiler.check.base import (
 )
 from compiler.check.names import Names
 from compiler.diagnostics import Diagnostics
+from params.data import Data
 
 _T = TypeVar("_T")
 _CHANGING: dict[type, tuple[str, ...]] = {
@@ -33,8 +33,7 @@ _CHANGING: dict[type, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Data):
     """What a check knew between two declarations of the top level."""
 
     _context: dict[str, Any]

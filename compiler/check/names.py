@@ -6,14 +6,14 @@ the dot. What is declared is the checker's own: a variable, a field, a table, a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from compiler import types as t
 from compiler.source import Span
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Member:
+class Member(Data, eq=False):
     """A member of an enum, an error, or a match kind; `of` says of what it is one."""
 
     name: str
@@ -22,8 +22,7 @@ class Member:
     value: int | None = None
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Data, frozen=False):
     """What names mean, by where they stand."""
 
     uses: dict[int, int] = field(default_factory=dict)  # and where what they mean is declared

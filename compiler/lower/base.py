@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from compiler import core as c
 from compiler import ir
@@ -21,13 +21,13 @@ from compiler.lower.values import (
     Val,
 )
 from compiler.source import NOWHERE, Span
+from params.data import Data
 
 MAX_OPERATIONS = 50_000  # operations and calls, when all calls are expanded
 MAX_STORED = 200_000  # parts of variables and of temporaries
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Data, frozen=False):
     """One inlined call: where `return` goes, and what must be copied back on the way out."""
 
     after: ir.Block

@@ -7,12 +7,13 @@ back to the sender is busy too, so that a pause frame has to wait for a frame th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from course.bench import Bench, Switch
 from course.check import check
 from course.frames import WIRE_OVERHEAD, Udp
 from course.verdict import Wrong
+from params.data import Data
 
 PROGRAM, FUNCTION = "pause.p4", "headroom.py"
 _SENDER, _RECEIVER = 1, 2
@@ -36,8 +37,7 @@ _STORM = {
 }
 
 
-@dataclass(frozen=True)
-class Cable:
+class Cable(Data):
     """Between the sender and the switch."""
 
     gbps: int
@@ -58,8 +58,7 @@ CABLES = (Cable(100, 1130, 1500), Cable(400, 510, 4170), Cable(25, 2030, 1100))
 USUAL = CABLES[0]
 
 
-@dataclass
-class Line:
+class Line(Data, frozen=False):
     """A sender at full rate, the switch, and a receiver that stands still."""
 
     switch: Switch

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 from course.bench import Bench, Switch
 from course.check import check
 from course.frames import Seen, Udp
 from course.verdict import Wrong
+from params.data import Data
 
 PROGRAM, FUNCTIONS, ANSWERS = "telemetry.p4", "find.py", "answers.yaml"
 _PORT, _DPORT = 5, 20052
@@ -27,8 +27,7 @@ def _switch(bench: Bench, number: int | None) -> Switch:
     return bench.switch(PROGRAM, name + route)
 
 
-@dataclass(frozen=True)
-class _Report:
+class _Report(Data):
     """A packet that carries telemetry, taken apart."""
 
     frame: bytes

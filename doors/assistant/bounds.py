@@ -10,11 +10,11 @@ import os
 import resource
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.machine.paths import ROOT
+from params.data import Data
 from switch.cache import cache_dir
 
 _SYSTEM = ("/proc", "/sys", "/dev", "/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache")
@@ -27,8 +27,7 @@ _MEASURES = str(ROOT / "lab" / "machine" / "speed.py")  # how slow the machine i
 _TOOLS = ("sh", "gcc", "cc", "clang", "c99", "zig")  # which the lab itself calls, and what of it
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Data):
     """What one session may take."""
 
     seconds: float = 120.0  # of a call

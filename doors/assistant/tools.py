@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -22,6 +22,7 @@ from files import shown
 from lab.errors import LabError
 from lab.results.result import RESULT
 from lab.scenario import explain, shipped
+from params.data import Data
 
 Stop = threading.Event
 _MAX_LISTED = 500
@@ -31,8 +32,7 @@ Name = Annotated[str, Field(max_length=200)]
 RunName = Annotated[str, Field(max_length=200, description="As run or list_runs names it.")]
 
 
-@dataclass
-class Desk:
+class Desk(Data, frozen=False):
     """What a session has: its runs, the folder it may read, and where calls are carried out."""
 
     bounds: Bounds

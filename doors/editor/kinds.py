@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
 from compiler.check.base import BlockEntry, Constant, Declared, GenericStruct
 from compiler.check.names import Member
+from params.data import Data
 
 HEADER_METHODS = ("isValid", "setValid", "setInvalid")
 STACK_PARTS = ("next", "last", "lastIndex", "size")
@@ -18,8 +17,7 @@ TABLE_RESULTS = ("hit", "miss", "action_run")
 STATES = ("accept", "reject")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Data):
     """What may stand behind a dot."""
 
     name: str

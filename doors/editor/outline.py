@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from compiler import syntax as s
 from compiler.source import Span
 from doors.editor.kinds import kind_of
 from doors.editor.program import Place, Program
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Data):
     """A declaration: its name, all of it, and what is within."""
 
     name: str

@@ -7,7 +7,7 @@ import os
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import attrgetter
@@ -24,6 +24,7 @@ from compiler.lower import lower
 from compiler.parser.types import Types
 from compiler.preprocess import INCLUDE_DIR, blank_comments
 from compiler.source import Text
+from params.data import Data
 
 MAX_ERRORS = 1000  # that are told of a program
 _RECURSION_LIMIT = 20_000
@@ -32,8 +33,7 @@ _OF_WORDS = {"declared", "_uses", "_at", "_by_word", "_brackets"}
 _OPENS, _CLOSES = {"{", "(", "["}, {"}", ")", "]"}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Data):
     """What a compilation would be told."""
 
     include_dirs: tuple[Path, ...] = ()
@@ -44,8 +44,7 @@ class Settings:
         return replace(self, defines=(*self.defines, name))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Data):
     """A word in a file; line and column count from 0, columns in characters."""
 
     file: str
@@ -86,8 +85,7 @@ def _directives(text: str) -> dict[int, str]:
     return found
 
 
-@dataclass(eq=False)
-class Program:
+class Program(Data, frozen=False, eq=False):
     """A file, all that it includes, and what the compiler makes of them."""
 
     root: Path

@@ -16,7 +16,7 @@ after an error of syntax the checker reports its echoes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from compiler.preprocess import Included, Preprocessor
 from compiler.source import Line, Text
 from doors.editor.layout import laid_out
 from doors.editor.program import Program, Settings, deep, real
+from params.data import Data
 
 MAX_ERRORS = 1000  # that are told of a program
 _AHEAD = 3  # tokens behind such a place that have to be the same, too
@@ -42,8 +43,7 @@ class SupersededError(Exception):
     """A file changed meanwhile: what would come of this reading nobody wants."""
 
 
-@dataclass(slots=True)
-class _Stop:
+class _Stop(Data, frozen=False):
     """A place between two declarations from which one can go on."""
 
     at: int  # the token behind it
@@ -52,8 +52,7 @@ class _Stop:
     mark: Mark | None = None  # what a check knew there, if one came so far
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
+class _Whole(Data):
     """A program as it was parsed to its end, when nothing was wrong in it."""
 
     text: Text
@@ -73,8 +72,7 @@ class _Whole:
         return found
 
 
-@dataclass
-class Reading:
+class Reading(Data, frozen=False):
     """A program as it was read last, as far as it helps to read it again.
 
     At any moment, be a reading broken off or not: `_stops` are places of `_text`, whose tokens and

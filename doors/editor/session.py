@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,14 @@ from doors.editor.completion import line_now, line_then
 from doors.editor.program import Place, Program, Settings, lines_in, real
 from doors.editor.workspace import Desk, Open
 from files import FileError
+from params.data import Data
 
 # After a change: until it is told what is wrong, then all the rest; until garbage is looked for.
 _SOON_S, _IDLE_S, _PAUSE_S = 0.05, 0.4, 2.0
 _UNNEEDED = {"unused", "unreachable"}
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Data):
     """A word that is asked about: which token of a program it is, if any, and where it stands."""
 
     program: Program

@@ -18,7 +18,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from compiler.preprocess import INCLUDE_DIR, content_of
 from doors.editor.program import Program, Settings, real
 from doors.editor.reading import Reading, SupersededError, read_program
 from files import FileError
+from params.data import Data
 
 MAX_FILES = 2000  # that are looked through for what they include
 _SOON_S = 0.1  # that a question waits for a program to be read anew
@@ -37,24 +38,21 @@ _LEFT_ALONE = {"node_modules", "__pycache__"}
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Data):
     """A file that the editor has open."""
 
     uri: str
     text: str
 
 
-@dataclass
-class _Included:
+class _Included(Data, frozen=False):
     """What a file includes, of a file as it was then."""
 
     stamp: object
     files: frozenset[str]
 
 
-@dataclass
-class Desk:
+class Desk(Data, frozen=False):
     """All of it."""
 
     settings: Settings = field(default_factory=Settings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from controller.settings import Settings
 from lab.errors import LabError
+from params.data import Data
 
 Numbers = NDArray[np.float32]
 
@@ -26,8 +27,7 @@ _PMAX = (0.02, 0.1, 0.25, 0.5, 1.0)
 _ALPHA = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Data):
     """What a switch is to do from now on."""
 
     kmin: int

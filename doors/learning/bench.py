@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from lab.results.alone import Alone
 from lab.results.outcome import Note
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from topologies import Node, NodeKind
 from traffic.collectives import NEVER
 
@@ -49,8 +49,7 @@ def whole(name: str, value: object) -> int:
     return value
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(Data):
     """A direction of a link that a switch sends into."""
 
     switch: str

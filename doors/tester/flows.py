@@ -6,7 +6,6 @@ Rates, sizes and times are the fabric's; the program has them in real time, stre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from google.protobuf.message import Message
 from snappi import otg_pb2 as otg
@@ -14,6 +13,7 @@ from snappi import otg_pb2 as otg
 from doors.tester.headers import FCS, Packet, laid_out
 from doors.tester.models import chosen, value, word, wrong
 from doors.tester.site import Place
+from params.data import Data
 
 MIN_BYTES = 64
 MAX_FLOWS = 1024
@@ -23,8 +23,7 @@ _IMIX = ((64, 7.0), (570, 4.0), (1518, 1.0))
 _FACTORS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(Data):
     """Of frames with their check sequences."""
 
     least: int
@@ -33,8 +32,7 @@ class Sizes:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Data):
     """What one flow comes to."""
 
     name: str

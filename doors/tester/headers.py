@@ -9,12 +9,13 @@ from __future__ import annotations
 import ipaddress
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from snappi import otg_pb2 as otg
 
 from doors.tester.models import MAC, chosen, missing, value, wrong
+from params.data import Data
 
 ROCE_PORT = 4791
 ICRC = 4  # bytes, behind the payload of RoCEv2
@@ -75,8 +76,7 @@ _TOS = (("precedence", 3), ("delay", 1), ("throughput", 1), ("reliability", 1), 
 _DSCP = (("phb", 6), ("ecn", 2))
 
 
-@dataclass(frozen=True, slots=True)
-class Varying:
+class Varying(Data):
     """A field that differs from frame to frame, as the program is told it."""
 
     bit: int
@@ -84,8 +84,7 @@ class Varying:
     how: str
 
 
-@dataclass
-class Packet:
+class Packet(Data, frozen=False):
     """What a flow's frames begin with, what varies in it, and what is to be mended."""
 
     bits: int = 0
@@ -126,8 +125,7 @@ class Packet:
         self.width += width
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Data):
     """What `auto` stands for at a port."""
 
     mac: str
@@ -285,8 +283,7 @@ def _drawn(given: Message, place: str) -> list[int]:
     return [by_seed.randint(least, most) for _ in range(count)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Default:
+class _Default(Data):
     value: Any
 
 

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 
 import uvicorn
 
@@ -21,14 +20,14 @@ from lab.errors import LabError, RunError
 from lab.machine.certificates import Certificates, made
 from lab.machine.native_host import tester_program
 from lab.machine.sched_priority import take_sched_priority
+from params.data import Data
 from views.live.guests import Guest
 
 _LOOK_S = 0.5
 _HEAD_BYTES = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class Doors:
+class Doors(Data):
     """Where it is spoken to."""
 
     address: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from doors.tester.headers import Ends
 from lab.engines.mininet.running import RunningLab
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from topologies import Node
 
 WIRE = ("tester-a", "tester-b")  # interfaces of the cable that is all there is
@@ -16,8 +16,7 @@ _WIRE_MTU = 9216
 _WIRE_OVERHEAD = 24  # of the wire around a frame: preamble 8, check sequence 4, gap 12
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Data):
     """One of them."""
 
     location: str

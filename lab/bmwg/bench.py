@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from lab.results.alone import Message
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
 from lab.scenario.translate import data_headers_bytes
+from params.data import Data
 from params.quantity import size as size_text
 from traffic.endpoint import Recovery
 
@@ -46,8 +47,7 @@ def in_words(size: float) -> str:
     return size_text(size)
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(Data):
     """How much of the draft is run."""
 
     is_quick: bool = False
@@ -63,8 +63,7 @@ class Extent:
         return self.trials or (quick if self.is_quick else whole)
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(Data):
     """What tests run on: the device's sections, and the extent."""
 
     device: Mapping[str, Any] = field(default_factory=lambda: DUT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from lab.bmwg.arithmetic import carried_by
 from lab.results.result import Result
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from params.data import Data
 from views.report.kept import KeptFlow, KeptRun, read_result, read_run
 
 T = TypeVar("T")
@@ -20,8 +20,7 @@ SCENARIO = "scenario.yaml"
 TABLE = "offered.csv"  # messages by their times, where a test says when each is to be sent
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Data):
     """A run: a scenario's keys as JSON, and the table of messages that it reads, if it does."""
 
     section: str  # of the draft, which asks for it first

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lab.bmwg import balancing, collectives, congestion, jobs, rdma, scale, uet
 from lab.bmwg.bench import Bench
@@ -11,6 +10,7 @@ from lab.bmwg.case import Asks
 from lab.bmwg.outcome import Outcome
 from lab.errors import LabError
 from lab.scenario.keys import nearest
+from params.data import Data
 
 DRAFT = "draft-calabria-bmwg-ai-fabric-training-bench-04"
 LINK = f"https://datatracker.ietf.org/doc/{DRAFT}/"
@@ -26,8 +26,7 @@ NOT_RUN = {
 """Sections that no test here carries out, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(Data):
     """One of the draft's tests."""
 
     section: str

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import fmean
 from typing import Literal
 
 from lab.bmwg.arithmetic import variation
 from lab.bmwg.bench import KIB, MIB, in_words
 from lab.bmwg.case import Case
+from params.data import Data
 from params.quantity import PLAIN, Unit
 from views.report.numbers import COUNT, DURATION, FACTOR, RATE, SHARE, SIZE, Kind
 
@@ -22,8 +23,7 @@ KINDS: Mapping[str, Kind] = {
 _VARIES = KINDS.keys() - {"change", "yes"}  # of the others a deviation by the mean says nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Data):
     """One setting of a test's parameters: what was measured there, in every trial."""
 
     of: Mapping[str, str]  # parameters, as they read
@@ -36,8 +36,7 @@ class Row:
         return fmean(values) if values else None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Data):
     """Rows with the same parameters and figures."""
 
     title: str
@@ -50,8 +49,7 @@ class Table:
         return variation(row.figures.get(figure, ())) if is_one else None
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
+class Plot(Data):
     """A drawing of figures: lines over a number, or bars beside names."""
 
     title: str
@@ -64,8 +62,7 @@ class Plot:
     caption: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Data):
     """All that came of a test."""
 
     tables: Sequence[Table]

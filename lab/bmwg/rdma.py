@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ from lab.bmwg.arithmetic import slope
 from lab.bmwg.bench import KIB, MB, MIB, Bench, in_words
 from lab.bmwg.case import Asks, Case, Found, together
 from lab.bmwg.outcome import Outcome, Plot, Row, Table
+from params.data import Data
 from params.load_balancing import Policy
 from params.quantity import plural
 from traffic.measures import percentile
@@ -29,8 +29,7 @@ _QUEUED = 1 << 20  # packets in flight: so many that the window never holds a bu
 # --- an offered rate -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Data):
     """Messages at a rate, from every host of one half to its partner in the other."""
 
     size: int
@@ -110,8 +109,7 @@ def is_sustained(found: Found) -> bool:
     return not found.losses and bool(kept) and min(kept.values()) >= SUSTAINED
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
+class Sought(Data):
     """What a binary search came to."""
 
     share: float  # of the most payload; 0: not even the least step was sustained

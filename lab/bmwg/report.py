@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -16,6 +15,7 @@ from lab.bmwg.outcome import Outcome, Row, Table
 from lab.bmwg.running import Workshop
 from lab.errors import LabError
 from lab.runs.provenance import closlab_now
+from params.data import Data
 from topologies import NodeKind
 from views.report.kept import read_json, unreadable
 
@@ -27,8 +27,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(Data):
     """What was measured, and by what."""
 
     bench: Bench

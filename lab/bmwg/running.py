@@ -11,7 +11,7 @@ import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
@@ -30,12 +30,12 @@ from lab.results.result import RESULT
 from lab.runs.child import run_in_child
 from lab.runs.run import INTERRUPTED, clear, run_quietly
 from lab.scenario.model import Scenario
+from params.data import Data
 
 _INPUTS = "inputs.txt"
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Data):
     """A run that is to be made: where, and on what."""
 
     case: Case
@@ -116,8 +116,7 @@ def _run_away(job: Job) -> str:
     return _kept(job, run)
 
 
-@dataclass
-class Workshop:
+class Workshop(Data, frozen=False):
     """Where runs are made and kept."""
 
     bench: Bench

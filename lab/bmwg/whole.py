@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,11 +19,11 @@ from lab.errors import LabError
 from lab.machine.paths import writing_to
 from lab.progress import Stages
 from lab.runs.run import INTERRUPTED, check
+from params.data import Data
 from params.units import Size
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Data):
     """What the command line says."""
 
     tests: tuple[str, ...]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from lab.results.result import Result
+from params.data import Data
 from traffic.jobs import SimpleJob
 from views.report.svg import Drawing
 
@@ -28,8 +29,7 @@ class Verdict(Enum):
         return cls.HOLDS if all(each) else cls.SOMETIMES if any(each) else cls.FAILS
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Data):
     """One run of a claim's experiment."""
 
     scenario: str
@@ -44,8 +44,7 @@ class Case:
         return shlex.join(words)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Data):
     """What a run found, as far as claims ask."""
 
     is_whole: bool = True
@@ -89,8 +88,7 @@ def _utilisation(result: Result) -> float | None:
     return result.gpu_utilisation
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Data):
     """What the runs say of a claim."""
 
     verdict: Verdict
@@ -99,8 +97,7 @@ class Judgement:
     drawing: Drawing
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Data):
     """Something that is said."""
 
     key: str

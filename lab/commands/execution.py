@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ from lab.runs.run import (
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario, remarks
+from params.data import Data
 from params.load_balancing import Policy
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ if TYPE_CHECKING:
     from views.live.show import Show
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(Data):
     """A live page that is asked for."""
 
     port: int

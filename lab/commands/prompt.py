@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ from lab.runs.run import proved
 from lab.scenario.faults import drained_links
 from lab.scenario.keys import nearest
 from lab.scenario.translate import REPORT_PORT
+from params.data import Data
 from params.load_balancing import Policy
 from params.quantity import duration, percent, size
 from topologies import Address, Link, Node, NodeKind
@@ -612,8 +613,7 @@ def _is_ipv6(name: str, value: int) -> bool:
     return "ipv6" in name or value >> 32 > 0
 
 
-@dataclass
-class _Probes:
+class _Probes(Data, frozen=False):
     """Reports of packets that we sent to an address."""
 
     address: Address

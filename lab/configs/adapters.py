@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from files import shown
 from lab.configs.lines import Said, number, text_of
 from lab.errors import ScenarioError
+from params.data import Data
 
 TOS = "cma_roce_tos"  # in a finding's table; of an interface it is what `Nic.lines` names
 SUFFIXES = (".mlnx_qos", ".cma_roce_tos", ".ecn", ".adapter")
@@ -32,8 +33,7 @@ _IDLE = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Nic:
+class Nic(Data, frozen=False):
     """One interface of a host."""
 
     name: str
@@ -51,8 +51,7 @@ class Nic:
         self.lines[what] = file, line
 
 
-@dataclass(slots=True)
-class Adapter:
+class Adapter(Data, frozen=False):
     """All interfaces of a host."""
 
     host: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from typing import Any
@@ -20,6 +19,7 @@ from lab.configs.config_db import Port, Switch
 from lab.configs.fabric import Cable, Fabric, Place, link_of, response_ns
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
+from params.data import Data
 from params.shares import ALPHAS
 
 _ETHERNET_BYTES = 18  # 802.1Q tag included, FCS not
@@ -28,16 +28,14 @@ _IP_BYTES = 64  # of a RoCEv2 packet that are none of its payload, at most
 ALPHA_RANGE = -8, len(ALPHAS) - 9  # as logarithms
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Data):
     """What configurations do not say."""
 
     cell: int = 1
     response_ns: int | None = None  # without it as 802.3 has it for the port's speed
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Data):
     """Of a port: how much headroom a lossless priority needs, and of what that is made."""
 
     link: LinkSpec
@@ -82,8 +80,7 @@ def need(switch: Switch, port: Port, options: Options) -> Need | None:
     return Need(link, mtu, frame, extra, headroom(link, frame, extra, options.cell))
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Data, frozen=False):
     """A fabric, and what is found of it."""
 
     fabric: Fabric

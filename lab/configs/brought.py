@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from lab.configs.fabric import Fabric, Place, delay_ns
 from lab.errors import LabError, RunError, ScenarioError
 from lab.scenario import catalogue
 from params.classes import DSCP_PRIORITIES
+from params.data import Data
 
 _SCENARIO, _GRAPH, _REPORT, _REPORT_JSON = (
     "scenario.yaml", "topology.json", "report.txt", "report.json",
@@ -35,8 +36,7 @@ _Value = TypeVar("_Value")
 Tell = Iterator[tuple[str, _Value]]  # places, and what stands there
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Data, frozen=False):
     """What became of configurations."""
 
     became: list[dict[str, Any]] = field(default_factory=list)  # key, value, from, how many agree

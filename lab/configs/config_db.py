@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from pathlib import Path
 from typing import Any
 
 from files import FileError, read_json, shown
 from lab.errors import ScenarioError
+from params.data import Data
 
 _MAX_BYTES = 32_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@-]{0,63}")
@@ -84,16 +85,14 @@ SESSIONS_UNNAMED = "it has no name, so with which switches BGP is spoken is not 
 COMPUTED = "NULL"  # a profile that the switch computes itself
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Data):
     """Of BUFFER_POOL; sizes in bytes."""
 
     size: int | None
     xoff: int | None  # headroom that ports share
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Data):
     """Of BUFFER_PROFILE; sizes in bytes."""
 
     pool: str
@@ -106,16 +105,14 @@ class Profile:
     trims: bool = False  # cuts what there is no room for
 
 
-@dataclass(frozen=True, slots=True)
-class Trimming:
+class Trimming(Data):
     """Of SWITCH_TRIMMING: how what was cut goes on."""
 
     dscp: int | None  # None: by class
     queue: int | None  # None: by the DSCP
 
 
-@dataclass(frozen=True, slots=True)
-class Wred:
+class Wred(Data):
     """Of WRED_PROFILE: what becomes of packets that no meter has coloured."""
 
     kmin: int | None
@@ -125,8 +122,7 @@ class Wred:
     drops: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Data):
     """Of SCHEDULER."""
 
     kind: str
@@ -134,8 +130,7 @@ class Turn:
     is_shaped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Data):
     """Of PFC_WD, at a port."""
 
     action: str | None
@@ -143,8 +138,7 @@ class Watch:
     restoration_ms: int | None
 
 
-@dataclass(slots=True)
-class Port:
+class Port(Data, frozen=False):
     """All that tables say of a port."""
 
     name: str
@@ -164,8 +158,7 @@ class Port:
     turns: dict[int, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Switch:
+class Switch(Data, frozen=False):
     """What a file says of a switch."""
 
     name: str

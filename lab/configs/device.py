@@ -11,7 +11,6 @@ or on a switch in /usr/share/sonic/templates.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from lab.configs.config_db import switch_of
 from lab.configs.fabric import Fabric, Place, delay_ns
 from lab.configs.lookup import Row, read_rows, with_rows
 from lab.errors import ScenarioError
+from params.data import Data
 
 _PORTS, _BREAKOUTS, _PLATFORM = "port_config.ini", "hwsku.json", "platform.json"
 _QOS = "qos.json.j2"
@@ -39,8 +39,7 @@ _PORT_MTU = 9100
 NOT_OF_TEMPLATES = ("PFC_WD",)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Data):
     """A row, and what the lab's formula asks for at its speed and length; in bytes."""
 
     row: Row
@@ -62,8 +61,7 @@ class Compared:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Data):
     """What a folder says: a fabric of one switch, if its templates could be rendered, and rows."""
 
     fabric: Fabric | None

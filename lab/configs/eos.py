@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lab.configs.findings import Op
 from lab.configs.lines import Said, listed, nested, number, numbers, text_of
+from params.data import Data
 
 KIND = "eos"
 _MAP = "EOS"
@@ -36,8 +37,7 @@ _IDLE = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Data, frozen=False):
     """Of a tx-queue."""
 
     line: int
@@ -48,8 +48,7 @@ class _Queue:
     drops: tuple[int, int, int] | None = None
 
 
-@dataclass(slots=True)
-class _Qos:
+class _Qos(Data, frozen=False):
     """Of an interface, or of a profile of such."""
 
     line: int
@@ -74,8 +73,7 @@ class _Qos:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(Data, frozen=False):
     """Of an interface, beside its QoS."""
 
     qos: _Qos

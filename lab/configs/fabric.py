@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from lab.configs.findings import Finding
 from lab.configs.joining import add_routing, cable_by_subnets, know_roles, name_sessions
 from lab.configs.sources import CONFIG, FOLDER_HAS, adapters, not_read, routings, sources
 from lab.errors import ScenarioError
+from params.data import Data
 
 _MAX_SWITCHES = 4096
 _MAX_LLDP_BYTES = 4_000_000
@@ -46,8 +47,7 @@ _QUANTA = {
 _OTHERWISE_NS = 4000  # as pfc.response_ns has it
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Data):
     """A port of a switch."""
 
     switch: str
@@ -58,8 +58,7 @@ class Place:
         return f"{self.switch} {self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cable:
+class Cable(Data):
     """Between two switches, or from a host's name to a switch."""
 
     a: Place
@@ -71,8 +70,7 @@ class Cable:
         return (self.a, self.b), (self.b, self.a)
 
 
-@dataclass(slots=True)
-class Fabric:
+class Fabric(Data, frozen=False):
     """Switches, cables between them, and hosts."""
 
     folder: Path

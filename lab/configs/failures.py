@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lab.configs.routes import circles, next_hops
+from params.data import Data
 
 Pair = tuple[str, str]  # switches that are cabled, in order
 Cut = frozenset[Pair]
@@ -21,8 +22,7 @@ _MAX_LOOKED_AT = 400
 _MAX_WORK = 300_000  # cables x switches with hosts, of all that is looked at: some seconds
 
 
-@dataclass(slots=True)
-class Net:
+class Net(Data, frozen=False):
     """Switches and how many cables join them."""
 
     joined: Mapping[Pair, int]
@@ -65,16 +65,14 @@ class Net:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Data):
     """What fails, and the circle that ways then close."""
 
     cut: Cut
     circle: list[str]
 
 
-@dataclass(slots=True)
-class Looked:
+class Looked(Data, frozen=False):
     """What was found by looking."""
 
     deadlocks: list[Failure]

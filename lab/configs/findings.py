@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from params.data import Data
 
 Op = dict[str, Any]
 
@@ -21,8 +23,7 @@ class Level(StrEnum):
     ADVICE = "advice"  # no run does, or none can by what the lab's model has
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Data):
     """One thing that is wrong, where, what comes of it, and what mends it."""
 
     rule: str

@@ -8,11 +8,12 @@ as lines that are not understood.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_network
 from pathlib import Path
 
 from lab.configs.lines import Said, nested, number, text_of
+from params.data import Data
 
 _MAX_AS = 2**32 - 1
 # Lines that say nothing of ways: the session's clocks, logs, and what ends a section.
@@ -29,8 +30,7 @@ _IDLE_OF_NEIGHBOURS = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Routing:
+class Routing(Data, frozen=False):
     """What a frr.conf says."""
 
     said: Said

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from files import FileError, read_text, shown
 from lab.configs.config_db import COMPUTED, Switch, printable, switch_of
 from lab.errors import ScenarioError
+from params.data import Data
 
 MAX_BYTES = 8_000_000
 _MAX_SHOWN = 80
@@ -25,8 +26,7 @@ _RANGE = re.compile(r"(?P<stem>\D*(?:\d+\D+)*?)(?P<first>\d{1,4})-(?:\D*)(?P<las
 UNKNOWN_MBPS = "1"  # of a port without a configured speed, until the other end's is known
 
 
-@dataclass(slots=True)
-class Said:
+class Said(Data, frozen=False):
     """What a text says of a switch, so far."""
 
     file: Path

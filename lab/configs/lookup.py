@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from files import FileError, read_text, shown
 from lab.configs.findings import grounded, replace
 from lab.errors import ScenarioError
+from params.data import Data
 
 FILE = "pg_profile_lookup.ini"
 _MAX_BYTES = 1_000_000
@@ -25,8 +25,7 @@ _LENGTH = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)m")
 _POOL = "ingress_lossless_pool"  # buffermgrd's own
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Data):
     """One speed and one length; sizes in bytes."""
 
     speed_mbps: int

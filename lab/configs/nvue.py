@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from files import shown
 from lab.configs.findings import Op
 from lab.configs.lines import Said, listed, number, numbers, text_of
 from lab.errors import ScenarioError
+from params.data import Data
 from traffic.reading import YamlError, parse_yaml
 
 KIND = "nvue"
@@ -45,8 +46,7 @@ _IDLE_OF_PORTS = {"type", "description", "bridge", "bond", "evpn", "acl", "lldp"
 Command = tuple[int, list[str]]  # a line, and the words after `nv set`
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(Data, frozen=False):
     """What commands say of a port."""
 
     line: int
@@ -54,8 +54,7 @@ class _Port:
     addresses: list[tuple[str, int]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Pauses:
+class _Pauses(Data, frozen=False):
     """Of a profile of PFC."""
 
     line: int

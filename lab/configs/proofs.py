@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from lab.errors import LabError
 from lab.machine.scratch import scratch
 from lab.runs.run import measure
 from lab.scenario import catalogue
+from params.data import Data
 
 _MAX_BYTES = 256_000_000  # on a cable or in a queue: more would be run for minutes
 _USUAL = {"rate_gbps": 100.0, "delay_ns": 500, "mtu": 4096, "extra_ns": 2000, "cell": 1}
@@ -59,8 +60,7 @@ _NO_RUN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Data):
     """What became of a trial."""
 
     before: Figures | None
@@ -73,8 +73,8 @@ class Proof:
         """As JSON has it."""
         return {
             "shown": self.is_shown, "note": self.note,
-            "before": self.before and self.before.content(),
-            "after": self.after and self.after.content(),
+            "before": self.before and asdict(self.before),
+            "after": self.after and asdict(self.after),
             "scenarios": self.scenarios and list(self.scenarios),
         }  # fmt: skip
 

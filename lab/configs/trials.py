@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from typing import Any
+
+from params.data import Data
 
 Content = dict[str, Any]
 CLASS = 3
@@ -22,8 +23,7 @@ _STORM_NS = 800_000
 WATCH_SCALE = 1000  # a millisecond of the watchdog's is run as a microsecond
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Data):
     """What a run came to."""
 
     lost: int
@@ -33,10 +33,6 @@ class Figures:
     arrived: int
     messages: int
     took_ns: int
-
-    def content(self) -> dict[str, int]:
-        """As JSON has it."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
     def __str__(self) -> str:
         """In a line."""
@@ -50,8 +46,7 @@ class Figures:
 Shown = Callable[[Figures, Figures], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Data):
     """Two scenarios, and how to tell that they differ as the finding says."""
 
     before: tuple[Content, ...]  # tried one after the other until one shows it

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +16,7 @@ from lab.progress import Stages
 from lab.results.outcome import Outcome
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
+from params.data import Data
 
 if TYPE_CHECKING:
     from lab.engines.mininet.company import Company
@@ -28,8 +28,7 @@ EXACT, *ABOUT = ACCURACIES = "exact", "1%", "5%"  # of the sim engine
 SWITCHES = ("soft", "bmv2")  # of the Mininet engine
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Data):
     """How an experiment is to be run."""
 
     out: Path

@@ -10,20 +10,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import MissingTool, RunError
 from lab.machine.scratch import scratch
 from lab.machine.supervisor import how_ended
+from params.data import Data
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _DAYS = ("-days", "2")
 _PLACE = "subjectAltName=IP:127.0.0.1,DNS:localhost\n"
 
 
-@dataclass(frozen=True)
-class Certificates:
+class Certificates(Data):
     """PEM files."""
 
     folder: Path

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from lab.errors import LabError
 from lab.machine import tools
 from lab.machine.paths import SHELL_ENVIRONMENT, running_labs
 from lab.machine.speed import slowness
+from params.data import Data
 from params.quantity import size
 from switch import build
 from switch.build import processors
@@ -35,8 +35,7 @@ class Health(Enum):
     BAD = "stops you"  # a README's command will not work
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Data):
     """One thing that was looked at."""
 
     what: str

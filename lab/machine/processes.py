@@ -13,13 +13,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from lab.machine.patience import Patience
 from lab.machine.supervisor import supervisor
+from params.data import Data
 
 _STOP_S = 3.0
 _LOOK_S = 0.2
@@ -60,8 +60,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Data):
     """A command to run."""
 
     words: Sequence[str]

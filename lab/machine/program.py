@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from lab.errors import LabError
 from lab.machine.building import building
 from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.machine.patience import Patience, Still
+from params.data import Data
 from switch.build import digest, runtime_ahead
 from switch.cache import kept
 from switch.dataplane import Program
@@ -38,8 +38,7 @@ _MUCH_MEMORY = "It takes 2 GB: give the machine more, or leave p4c off the PATH.
 _LOOK_S = 0.5  # between two looks at how p4c gets on
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltProgram:
+class BuiltProgram(Data):
     """A compiled program's two files."""
 
     json: Path

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,6 +26,7 @@ from lab.optimise.published import PUBLISHED
 from lab.optimise.search import MORE_IS_BETTER, Asked, Found, Runs, Tried, breach, run_all
 from lab.progress import Stages
 from lab.scenario import catalogue
+from params.data import Data
 from views.report.charts import Spread
 
 AS_IT_IS, ANSWER = "as it is", "found"
@@ -37,8 +38,7 @@ _WRED, _DEFAULT = "AZURE_LOSSLESS", "AZURE"  # as SONiC's own templates name the
 _COLOURS = "green", "yellow", "red"
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Data):
     """A setting on a workload, by figure: its mean, and its difference to the answer."""
 
     workload: str

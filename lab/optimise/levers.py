@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lab.errors import RunError, ScenarioError
 from lab.scenario import catalogue
 from lab.scenario.keys import nearest
 from lab.scenario.model import Scenario, all_keys
+from params.data import Data
 from params.units import written
 
 _LOG_FROM = 8  # times as much at one end as at the other: then halves count as much as doubles
 _CENT = "ecn.pmax"  # switches take whole per cents of it
 
 
-@dataclass(frozen=True, slots=True)
-class Lever:
+class Lever(Data):
     """A key, and what it may be: one of some words, or a number in a range."""
 
     key: str
@@ -64,8 +63,7 @@ class Lever:
         return value if self.low <= value <= self.high else None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Data):
     """Levers that belong together, and what has to be so that they do anything."""
 
     ranges: tuple[str, ...]

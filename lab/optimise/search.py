@@ -15,7 +15,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -30,6 +30,7 @@ from lab.optimise.published import PUBLISHED
 from lab.progress import Stages
 from lab.runs.sweep import Variant, run_one
 from lab.scenario import catalogue
+from params.data import Data
 from views.report.numbers import BY_KEY
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ _LOST, _FAILED = "drops.total", "flows.failed"
 _FIGURES, _BREACH, _STOPPED = "figures", "breach", "stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Data):
     """What is searched for."""
 
     scenarios: tuple[str, ...]  # workloads, the first of which gives the answer its other keys
@@ -74,8 +74,7 @@ class Asked:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Data):
     """A trial that was run with all seeds."""
 
     number: int
@@ -85,8 +84,7 @@ class Tried:
     is_allowed: bool
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Data, frozen=False):
     """What came of a search."""
 
     asked: Asked

@@ -15,7 +15,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from lab.errors import LabError
 from lab.reproduce.observed import FUNCTIONS, Observed
 from lab.scenario.keys import nearest
+from params.data import Data
 from params.units import DurationNs, Size
 
 _LONGEST = 2000
@@ -48,8 +49,7 @@ class FormulaError(LabError):
     """A formula that cannot be understood, or asks for what a run has not."""
 
 
-@dataclass(frozen=True)
-class Formula:
+class Formula(Data):
     """One, read; what it says stands in its text."""
 
     text: str

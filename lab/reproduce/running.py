@@ -11,7 +11,7 @@ import io
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -34,6 +34,7 @@ from lab.results.result import REPORT, RESULT
 from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, clear, run_quietly
 from lab.scenario.model import Scenario
+from params.data import Data
 from views.report import write_report
 
 SCHEMA = "closlab.reproduce/1"
@@ -43,8 +44,7 @@ _COLOURS = {Verdict.WITHIN: "green", Verdict.OUTSIDE: "red", Verdict.UNVERIFIED:
 _HELD = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Data):
     """One run of a reproduction."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from heapq import heapreplace
 from statistics import median
@@ -11,6 +10,7 @@ from typing import Any
 
 from lab.reproduce.observed import Observed
 from lab.reproduce.paper import Line, Reproduction
+from params.data import Data
 
 PROCESSORS = 4
 """On which a reproduction is to take ten minutes at most."""
@@ -24,8 +24,7 @@ class Verdict(Enum):
     UNVERIFIED = "from memory, unverified"
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Data):
     """A line, with what each seed comes to."""
 
     line: Line
@@ -69,8 +68,7 @@ class Compared:
         }
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Data):
     """A reproduction, with all its lines compared."""
 
     name: str

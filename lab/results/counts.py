@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from controller.tables import DROP_REASONS, queue_index
 from lab.errors import RunError
 from lab.results.outcome import TRIES, PortCounts, SwitchCounts, Traffic
 from params.classes import PRIORITIES
+from params.data import Data
 
 PAUSE_TOTAL, QUEUE_GATE, CLOCK = "pause_total", "queue_gate", "clock"
 _BY_PORT = ("received", "sent", "marked")
@@ -32,8 +33,7 @@ WAITS, WAITED, TRIED = "credit_waits", "credit_waited", "link_counts"
 _BY_THE_PROGRAM = ("ingress", "egress")  # drops that it counts itself, with better reasons
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Data):
     """The cells to read of a switch with certain ports, by name."""
 
     counters: Mapping[str, range]
@@ -55,8 +55,7 @@ class Wanted:
         )
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Data):
     """The cells of a switch, as they were at a time of its clock; what is not there is zero."""
 
     counters: Mapping[str, Mapping[int, Traffic]]

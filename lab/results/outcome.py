@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from controller.tables import IN_SUM
@@ -11,14 +11,14 @@ from lab.results.telemetry import Tally
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import Scenario
 from params.classes import PRIORITIES
+from params.data import Data
 from params.quantity import number, size
 from topologies import Node
 from traffic.collectives import Timeline
 from traffic.endpoint import Stand
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Data):
     """Packets and their bytes."""
 
     packets: int = 0
@@ -61,8 +61,7 @@ HOST_PAUSED_NS = {priority: f"paused_{priority}_ns" for priority in PRIORITIES} 
 NOTHING = Traffic()
 
 
-@dataclass(frozen=True, slots=True)
-class PortCounts:
+class PortCounts(Data):
     """What the fabric program counted at a port."""
 
     received: Traffic = NOTHING
@@ -163,8 +162,7 @@ def _since(now: Mapping[_Key, int], earlier: Mapping[_Key, int]) -> dict[_Key, i
 IDLE = PortCounts()
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchCounts:
+class SwitchCounts(Data):
     """What a switch counted: by port, and packets it dropped by reason."""
 
     ports: Mapping[int, PortCounts]
@@ -209,8 +207,7 @@ class Line(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchBooks:
+class SwitchBooks(Data):
     """A switch's books, and its plain account of the same."""
 
     lines: tuple[Line, ...]
@@ -313,8 +310,7 @@ class RouteChange(NamedTuple):
     entries: int  # of its tables
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(Data):
     """How switches found their ways by themselves."""
 
     took_s: float  # of the machine's time, until all of them knew all ways
@@ -323,8 +319,7 @@ class Routed:
     begun: Mapping[int, int] = field(default_factory=dict)  # faults that took time, by their times
 
 
-@dataclass(frozen=True, slots=True)
-class Gist:
+class Gist(Data):
     """How things are at a moment of a run, as a line tells it."""
 
     into_hosts: int  # bytes, since the run began
@@ -349,8 +344,7 @@ class Gist:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Data):
     """Where periods of a run were left out, because they would have been like the one before."""
 
     at_ns: int  # of the run's own time, in which what is left out takes none
@@ -373,8 +367,7 @@ class Cut:
         return step in self.steps.get(job, ())
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Data):
     """That a run was simulated with one step of each job in so many, of which all are told."""
 
     times: int
@@ -383,16 +376,14 @@ class Sampled:
     steps: Mapping[str, Sequence[tuple[int, int]]]  # by job: when each of all begins and ends
 
 
-@dataclass(frozen=True, slots=True)
-class Skipping:
+class Skipping(Data):
     """That what repeats was to be left out of a run."""
 
     accuracy: str  # that was asked for
     why: str | None  # nothing is left out
 
 
-@dataclass(frozen=True, slots=True)
-class Fidelity:
+class Fidelity(Data):
     """Whether a run can be believed."""
 
     late_p99_ns: int = 0  # how much later than it should something was done, in fabric time
@@ -400,8 +391,7 @@ class Fidelity:
     note: str | None = None
 
 
-@dataclass(frozen=True)
-class MachinesNote:
+class MachinesNote(Data):
     """Of a run on several machines, what these add to its figures; times are the fabric's."""
 
     switches: Mapping[str, tuple[str, ...]]  # by machine; their hosts go with leaves
@@ -412,8 +402,7 @@ class MachinesNote:
     drift_ns: float = 0.0  # by which clocks drifted apart meanwhile, at least
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Data):
     """A run, seen from outside."""
 
     timeline: Timeline

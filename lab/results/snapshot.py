@@ -9,10 +9,11 @@ switches write down, or from a run that was kept. What is made of them does not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from lab.results.outcome import Note, SwitchCounts
+from params.data import Data
 from topologies import Fabric
 
 
@@ -47,8 +48,7 @@ class Message(NamedTuple):
     what: str = ""  # the activity it belongs to
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
+class Messages(Data):
     """How far messages are."""
 
     count: int | None = None  # that there are; None: nobody knows
@@ -56,8 +56,7 @@ class Messages:
     under_way: tuple[Message, ...] = ()  # the first of them
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
+class Books(Data):
     """What switches have counted by some time, as a result has it at the end."""
 
     time_ns: int
@@ -65,8 +64,7 @@ class Books:
     longest: Mapping[str, int]  # by direction: the most bytes that its queue held
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Data):
     """How everything is at a moment."""
 
     time_ns: int
@@ -78,8 +76,7 @@ class Snapshot:
     books: Books | None = None  # the latest; none: nobody has any
 
 
-@dataclass
-class Looker:
+class Looker(Data, frozen=False):
     """Makes snapshots of notes, one after the other."""
 
     rates: Mapping[str, float]  # by direction: bytes a nanosecond; 0: nobody knows

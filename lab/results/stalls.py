@@ -25,7 +25,6 @@ who waits for whom, however short it has lasted, and nothing that only waits for
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -36,6 +35,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import cut_links
 from lab.scenario.model import Fault, Scenario
 from lab.scenario.translate import adapter_response_ns
+from params.data import Data
 from params.quantity import duration, packets, plural
 from topologies import Fabric, Link, Node
 from traffic.collectives import NEVER
@@ -151,8 +151,7 @@ def said(stall: Stall) -> str:
 # --- who waits for whom --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Data):
     """What stood still at a moment, and for what."""
 
     look: Look

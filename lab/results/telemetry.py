@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from controller import Report, ReportError, decode
 from controller.tables import node_id
+from params.data import Data
 from topologies import Fabric, Node
 
 
-@dataclass(slots=True)
-class HopSeen:
+class HopSeen(Data, frozen=False):
     """What one switch said of the packets that carried telemetry, or that it dropped."""
 
     latency_ns: array[float] = field(default_factory=lambda: array("d"))
     queue_bytes: array[float] = field(default_factory=lambda: array("d"))
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Data, frozen=False):
     """All reports of a run."""
 
     numbers: dict[int, str]  # switches by their number in telemetry

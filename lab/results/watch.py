@@ -13,7 +13,7 @@ import os
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from controller.tables import DROP_REASONS, IN_SUM, queue_index
 from lab.results.counts import QUEUE_GATE, Reading, Wanted
 from lab.results.outcome import Gist, Note, PauseNote, Stock, SwitchCounts, Traffic
 from params.classes import PRIORITIES
+from params.data import Data
 from topologies import Fabric, Link, Node
 
 _MAX_NOTES = 100_000
@@ -46,8 +47,7 @@ def cells_of(fabric: Fabric, switch: Node) -> dict[str, dict[str, tuple[int, int
     }
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(Data):
     """What one switch wrote down at a time."""
 
     at_ns: int
@@ -86,8 +86,7 @@ class _Line:
         return sum(traffic.packets for at, traffic in reasons if DROP_REASONS[at] != IN_SUM)
 
 
-@dataclass
-class Watch:
+class Watch(Data, frozen=False):
     """Reads what the switches write down."""
 
     fabric: Fabric

@@ -8,7 +8,7 @@ waits      hosts that work for longer than others
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lab.engines import RunOptions
@@ -21,6 +21,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, MeasureSettings
 from lab.scenario.questions import Question
+from params.data import Data
 from params.quantity import listed, percent
 from topologies import Node
 from traffic.collectives import NEVER, Spec, Timeline
@@ -31,8 +32,7 @@ ASKED = Question.COSTS, Question.SUFFERS, Question.WAITS  # what one of these ma
 _MAX_NAMED = 3
 
 
-@dataclass(frozen=True)
-class Priced:
+class Priced(Data):
     """What has a price, who pays it, and the experiment without it."""
 
     of: str

@@ -26,7 +26,7 @@ import json
 import random
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -42,6 +42,7 @@ from lab.runs.child import run_in_child
 from lab.runs.run import clear, keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from traffic.endpoint import MRC_OPTIONS
 
 TIME_TOLERANCE = 0.10
@@ -57,8 +58,7 @@ _COUNTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Data):
     """A scenario to run on both."""
 
     title: str
@@ -267,16 +267,14 @@ CASES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Data):
     """What runs are compared by; counts by what they count."""
 
     time_ns: float | None  # nothing if not everything arrived
     counts: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Data):
     """How two runs compare: the ratio of their times, and how far the simulator's own spread."""
 
     time_ratio: float | None
@@ -312,8 +310,7 @@ def agree(
     return 0 if agreed == len(chosen) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
+class Both(Data):
     """A case on both, and what is to be said of that."""
 
     sim: list[Figures]

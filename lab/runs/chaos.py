@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ from lab.runs.run import keep
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from traffic.endpoint import MRC_OPTIONS, Headers, Recovery
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ Faults = list[dict[str, Any]]
 Jumps = tuple[tuple[float, float], ...]  # after so many seconds the clock is so far off
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(Data):
     """What is to be run, and what is to happen to it."""
 
     seed: int
@@ -413,8 +413,7 @@ def is_survivable(faults: Faults) -> bool:
     return not gone and len(dead) <= 1 and all(dead.values())
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(Data):
     """How a run ended, and what should not have been."""
 
     how: str
@@ -666,8 +665,7 @@ def shortest(faults: Faults, fails: Callable[[Faults], bool]) -> Faults:
     return [] if faults and fails([]) else faults
 
 
-@dataclass(frozen=True)
-class Belongings:
+class Belongings(Data):
     """What a process has that it should give back; with a sandbox's first process go all others."""
 
     descriptors: int
@@ -709,8 +707,7 @@ class Belongings:
         return found
 
 
-@dataclass
-class Tally:
+class Tally(Data, frozen=False):
     """How the runs ended."""
 
     by_end: dict[str, int] = field(default_factory=dict)

@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from lab.progress import Hear, HeardStages, Progress
 from lab.runs.emulate import emulate
 from lab.runs.run import INTERRUPTED, KEPT, check, keeping
 from lab.scenario.model import Scenario
+from params.data import Data
 
 _LOOK_S = 0.1  # between two looks at whether to go on
 _GRACE_S = 60.0  # that an interrupted run has to take everything down
@@ -130,8 +131,7 @@ def _follow(
                 _signal(child, signal.SIGINT)
 
 
-@dataclass
-class _Events:
+class _Events(Data, frozen=False):
     """What comes through a pipe, line by line."""
 
     _pipe: int

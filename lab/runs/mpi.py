@@ -7,12 +7,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.engines.mininet import programs
 from lab.engines.mininet.programs import INTERFACE
 from lab.errors import MissingTool
+from params.data import Data
 
 __all__ = ["Mpirun", "Way", "find_mpirun"]
 
@@ -20,8 +20,7 @@ _OPEN_MPI = "Open MPI"
 _MIN = (4, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Data):
     """How one comes to a host."""
 
     pid: int
@@ -34,8 +33,7 @@ class Way:
         return programs.on_host(self.pid, host, self.names, [*self.files, *words])
 
 
-@dataclass(frozen=True, slots=True)
-class Mpirun:
+class Mpirun(Data):
     """A launcher that was found."""
 
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lab.engines.mininet.programs import Task
@@ -43,7 +43,6 @@ def fitted(sizes: Sequence[int], ranks: int, available: int) -> tuple[int, ...]:
     return fit
 
 
-@dataclass(frozen=True)
 class NcclWanted(Wanted):
     """The ranks of a test."""
 

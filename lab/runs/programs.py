@@ -6,7 +6,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import Agenda
 from lab.scenario.keys import nearest
 from lab.scenario.model import Scenario
+from params.data import Data
 from params.quantity import duration
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ _NAMES = "hosts"  # in the folder of a start: what is to be its /etc/hosts
 _RECORD = "record"  # what adapters write down
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(Data):
     """A fabric that programs can be started on."""
 
     pids: Mapping[str, int]  # of hosts, as the sandbox numbers processes
@@ -105,8 +105,7 @@ def _tenants_of(scenario: Scenario) -> dict[str, int]:
     return {host.name: tenant for host, tenant in scenario.fabric().tenants.items()}
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Data):
     """What is to run, and where."""
 
     hosts: str | int  # names, or how many

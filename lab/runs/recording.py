@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lab.errors import LabError
+from params.data import Data
 from params.quantity import size
 
 __all__ = ["write_recorded"]
@@ -23,16 +24,14 @@ _FETCHES = {"4", "5", "6"}  # READ and atomic operations, as verbs number them
 _ASKS_BYTES = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Data):
     """Of a queue pair: a host, and the number there."""
 
     host: str
     number: str
 
 
-@dataclass(slots=True)
-class _Pair:
+class _Pair(Data, frozen=False):
     """A queue pair of one program while it is connected."""
 
     here: _End
@@ -41,8 +40,7 @@ class _Pair:
     tags: dict[str, int] = field(default_factory=dict)  # by peer
 
 
-@dataclass(slots=True)
-class _Request:
+class _Request(Data, frozen=False):
     """What was posted, and carried out."""
 
     posted_ns: int
@@ -53,8 +51,7 @@ class _Request:
     label: str = ""  # of its end in the schedule
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(Data):
     """What happened to a program."""
 
     ns: int
@@ -62,8 +59,7 @@ class _Event:
     what: _Request | _Pair  # a request posted (1) or over (0); a pair on which a message came (0)
 
 
-@dataclass(slots=True)
-class _Program:
+class _Program(Data, frozen=False):
     """A process, or one time that it had the device open."""
 
     host: str

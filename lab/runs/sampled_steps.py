@@ -22,7 +22,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
 from math import ceil, gcd
@@ -38,6 +38,7 @@ from lab.runs.leading import Lead, led, longest_ns, without
 from lab.runs.steady_state import FEWEST, Drift, Led, Steps, few_paces, settled
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from traffic.collectives import Schedule, Timeline
 from traffic.jobs import Job, MixSpec
 
@@ -108,8 +109,7 @@ def _scales(steps: Sequence[int]) -> Iterator[int]:
 # --- what the whole comes to ----------------------------------------------------------------------
 
 
-@dataclass
-class _Strand:
+class _Strand(Data, frozen=False):
     """What of a job depends on each other."""
 
     job: str

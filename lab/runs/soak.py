@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +26,7 @@ from lab.runs.emulate import emulate
 from lab.runs.run import assembled
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 
 if TYPE_CHECKING:
     from lab.engines.mininet.engine import EmulatedFabric
@@ -48,8 +49,7 @@ _Each = TypeVar("_Each")
 _FIRST_ROUNDS = 8  # until all that is kept has been used once
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Data):
     """What all processes of a sandbox have together."""
 
     processes: int
@@ -82,8 +82,7 @@ def _held_by(process: Path) -> tuple[int, int, int] | None:
     return threads, descriptors, (pages - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Data):
     """One all-reduce."""
 
     number: int

@@ -15,7 +15,7 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from lab.runs.provenance import closlab_now
 from lab.runs.run import INTERRUPTED, clear, run_quietly
 from lab.scenario import catalogue
 from lab.scenario.model import Scenario
+from params.data import Data
 from views.report import REPORT, read_run
 from views.report.again import closlab_of
 from views.report.numbers import FIGURES
@@ -45,8 +46,7 @@ MAX_RUNS = 10_000
 _BORDER = 3  # of a table's column
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Data):
     """One run of a sweep."""
 
     number: int
@@ -55,8 +55,7 @@ class Variant:
     out: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Data):
     """What is to be run."""
 
     variants: tuple[Variant, ...]
@@ -71,8 +70,7 @@ class Grid:
         return tuple(c.partition("=")[2] for c in variant.changes[len(self.fixed) :])
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Data):
     """What came of it."""
 
     found: Sweep | None  # none: not one run was over
@@ -81,8 +79,7 @@ class Made:
     is_whole: bool  # or interrupted
 
 
-@dataclass(frozen=True, slots=True)
-class Away:
+class Away(Data):
     """What came of a run on another machine."""
 
     outcome: dict[str, float] | str

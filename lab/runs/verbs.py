@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from controller.settings import SettingsError
@@ -22,6 +22,7 @@ from lab.runs.adapter_files import found_by, lay_out
 from lab.scenario.controls import values_of
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from traffic.congestion import CONTROLS, NONE
 
 __all__ = ["Adapter", "VerbsDoor", "bytes_of_pair", "uses_verbs_library"]
@@ -76,8 +77,7 @@ def uses_verbs_library(program: str) -> bool:
     return text.startswith(_ELF) and any(name in text for name in _LIBRARIES)
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
+class Adapter(Data):
     """What a host's adapter is told."""
 
     bps: int
@@ -85,8 +85,7 @@ class Adapter:
     control: str = ""  # of congestion, with its parameters; none: as fast as the link
 
 
-@dataclass(frozen=True)
-class VerbsDoor:
+class VerbsDoor(Data):
     """The adapter of programs that use verbs."""
 
     has_fabric_clock: bool = True

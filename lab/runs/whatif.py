@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -19,6 +19,7 @@ from lab.scenario.experiment import Experiment
 from lab.scenario.faults import described
 from lab.scenario.model import LossSettings, Scenario
 from lab.scenario.transport import TransportSettings
+from params.data import Data
 from params.quantity import listed, plural
 from traffic.collectives import Timeline
 
@@ -44,8 +45,7 @@ _MAX_PARTS = 32  # of which the few are looked for that matter
 _MAX_NAMED = 4
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(Data):
     """A root, and what is to be done to be rid of it."""
 
     root: Root

@@ -9,7 +9,7 @@ are found that do so together.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from controller import SettingsError
@@ -28,6 +28,7 @@ from lab.runs.whatif import Removal
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import MeasureSettings
+from params.data import Data
 from topologies import TopologyError
 from traffic.collectives import NEVER, Timeline, TrafficError
 from views.report import read_run
@@ -64,8 +65,7 @@ def why(folder: Path, asked: str | None, stages: Stages, p4: Path | None = None)
     return found
 
 
-@dataclass(frozen=True)
-class _Subject:
+class _Subject(Data):
     """What is asked about."""
 
     name: str
@@ -79,8 +79,7 @@ class _Subject:
         return self.numbers[0] if self.src else None
 
 
-@dataclass(frozen=True)
-class _Made:
+class _Made(Data):
     """When everything happened in a run, and when it was over."""
 
     timeline: Timeline
@@ -102,8 +101,7 @@ class _Made:
         return self.end_ns - self.began_ns(subject) if whole is None else whole
 
 
-@dataclass
-class _Lab:
+class _Lab(Data, frozen=False):
     """Where the same run is made again, without something."""
 
     experiment: Experiment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from ipaddress import IPv6Address
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from lab.scenario.translate import (
 )
 from lab.scenario.ways import Ends, Helm, Ways
 from params.classes import PRIORITIES, ClassSet
+from params.data import Data
 from params.quantity import summed
 from topologies import Fabric, Link, Node
 from traffic.collectives import (
@@ -81,8 +82,7 @@ class _Pairs(NamedTuple):
     of_rank: list[array[int]]  # what a rank sends or receives on
 
 
-@dataclass(frozen=True)
-class HostPlan:
+class HostPlan(Data):
     """What a host has to do: parts of an experiment, put into words when they are asked for."""
 
     experiment: Experiment
@@ -102,8 +102,7 @@ def _workload(scenario: Scenario, site: Site, like: Experiment | None) -> Worklo
     return make_workload(scenario.traffic, site)
 
 
-@dataclass(frozen=True)
-class Experiment:
+class Experiment(Data):
     """A scenario, its fabric, what its switches are told and what its hosts do."""
 
     scenario: Scenario

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
@@ -30,12 +30,12 @@ from controller import Loss, Settings
 from lab.scenario.model import Fault, Scenario
 from lab.scenario.security import Word, words_of
 from lab.scenario.translate import is_tried_again, losses_of
+from params.data import Data
 from params.quantity import percent
 from topologies import Fabric, Link, Node
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Data):
     """A cable dies, or lives again."""
 
     at_ns: int
@@ -43,8 +43,7 @@ class Turn:
     is_up: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Data):
     """A cable has a share of its rate from now on, for what some of its ends send; 1 is all."""
 
     at_ns: int
@@ -53,8 +52,7 @@ class Pace:
     senders: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Spoil:
+class Spoil(Data):
     """A cable spoils frames from now on, with these chances; or does no more."""
 
     at_ns: int
@@ -70,24 +68,21 @@ class Spoil:
         return (link.b, link.b_port, False), far
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Data):
     """A switch starts again, with empty tables."""
 
     at_ns: int
     switch: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(Data):
     """What speaks BGP for a switch dies, and starts again with none of what it knew."""
 
     at_ns: int
     switch: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Halt:
+class Halt(Data):
     """A host, or the collector, stops, or goes on; ``for_good``: it is gone."""
 
     at_ns: int
@@ -96,8 +91,7 @@ class Halt:
     for_good: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(Data):
     """A host's adapter is told which ways of a queue pair not to use, in place of those before."""
 
     at_ns: int
@@ -106,8 +100,7 @@ class Deny:
     entropies: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Replan:
+class Replan(Data):
     """Every switch is told what is new: dead cables, slow ones, and what cables lose."""
 
     at_ns: int
@@ -121,8 +114,7 @@ class Replan:
         return replace(settings, slowed=self.slowed, losses=self.losses, drained=self.drained)
 
 
-@dataclass(frozen=True, slots=True)
-class Rekey:
+class Rekey(Data):
     """Every host is told of its secure domains' next keys, or to use them."""
 
     at_ns: int

@@ -7,11 +7,11 @@ folded at their end, `closlab explain WORD` tells one.
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+
+from params.data import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Data):
     """A term, what else it is called, what it means, and where to see it."""
 
     name: str

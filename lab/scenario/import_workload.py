@@ -7,7 +7,6 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from lab.scenario import catalogue, fabrics, near
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import read_traffic
+from params.data import Data
 from params.quantity import duration, size
 from topologies import Imported, NodeKind, TopologyError
 from traffic.collectives import Schedule, Site, SpecError, TrafficError
@@ -45,8 +45,7 @@ WHAT = {
 _TRIED_BYTES = "1MB"  # that each host sends another, on a fabric brought alone
 
 
-@dataclass(frozen=True, slots=True)
-class Brought:
+class Brought(Data):
     """What files turned out to be, and the scenario that was written."""
 
     notes: list[str]
@@ -59,8 +58,7 @@ class Brought:
         return [*self.notes, f"Try: closlab run {named} --engine sim"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Data):
     """A section of the scenario, and what there is to say of it."""
 
     section: dict[str, Any]

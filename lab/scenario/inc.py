@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from params.data import Data
 from params.inc import PORT as INC_PORT
 from params.inc import Group, Inc, share
 from topologies import Fabric
@@ -15,16 +15,14 @@ _SOURCE_PORTS = 0xC000  # and a group's number
 _SLOTS_ALONE = 16  # of a group for which switches have none
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Data):
     """Where a collective's chunks are among its group's."""
 
     group: int
     first_chunk: int
 
 
-@dataclass(frozen=True)
-class InNetwork:
+class InNetwork(Data):
     """All of a schedule's."""
 
     fabric: Fabric

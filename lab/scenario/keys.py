@@ -13,7 +13,6 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -26,6 +25,7 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from params.classes import ClassSet
+from params.data import Data
 from params.shares import Alpha
 from params.units import Count, DurationNs, Host, Size, written
 
@@ -46,8 +46,7 @@ _UNITS = {get_args(Size)[1]: "B", get_args(DurationNs)[1]: "ns", get_args(Count)
 _POWER = get_args(Alpha)[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Data):
     """What a key takes, for who offers it: one of some, or a number within bounds."""
 
     choices: tuple[str, ...] = ()
@@ -59,8 +58,7 @@ class Values:
     step: int = 1  # of which whole numbers are multiples
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Data):
     """One key, or a section of them."""
 
     name: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -17,6 +16,7 @@ from lab.errors import ScenarioError
 from lab.scenario import model
 from lab.scenario.keys import Key, Values, nearest_key, without_numbers
 from lab.scenario.model import Scenario
+from params.data import Data
 from params.shares import ALPHAS
 from params.units import written
 
@@ -35,8 +35,7 @@ _USUAL = {"B": 100_000, "ns": 10_000}  # where nothing is given, and the key has
 _FEW = 16  # what is counted up to there is counted one by one
 
 
-@dataclass(frozen=True, slots=True)
-class Lever:
+class Lever(Data):
     """A key, what it is now, and what one may choose, all of it as --set has it."""
 
     key: str

@@ -8,12 +8,12 @@ run; one that was chosen meanwhile has no such place, and is told of.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from lab.errors import LabError
 from lab.scenario.keys import nearest
 from lab.scenario.model import Fault, Scenario
+from params.data import Data
 from params.load_balancing import Policy
 from topologies import Fabric, Link
 
@@ -33,8 +33,7 @@ class ByHand(NamedTuple):
     what: str  # the words of the wish
 
 
-@dataclass(frozen=True, slots=True)
-class LiveAction:
+class LiveAction(Data):
     """One of them, which this fabric can be granted."""
 
     word: str

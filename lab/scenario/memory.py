@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller.settings import SettingsError
 from controller.tables import SwitchSite, headroom_of, pool_of, xon_of
 from lab.errors import ScenarioError
 from lab.scenario.model import Scenario
 from lab.scenario.translate import controller_settings
 from params.buffer import Buffer
+from params.data import Data
 from topologies import Fabric
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Data):
     """A switch's."""
 
     buffer: Buffer

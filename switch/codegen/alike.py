@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from params.data import Data
 
 from .. import bmv2
 from ..bmv2 import Action, Expr, Field, Primitive, Program
@@ -37,8 +39,7 @@ _Leaf = bmv2.Const | bmv2.FieldRef
 _Seen = Callable[[_Leaf, bool], bmv2.Expr]  # given what may stand for it: whether it may differ
 
 
-@dataclass(frozen=True, eq=False)
-class Family:
+class Family(Data, eq=False):
     """A body with parameters, and what each member gives it."""
 
     first: int

@@ -7,11 +7,10 @@ take more than 64 bits (a wide field off a byte boundary) single bits are put in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from params.data import Data
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Data):
     """Bits to store: C text of an unsigned value with no more than `width` bits."""
 
     text: str

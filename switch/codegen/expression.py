@@ -16,8 +16,9 @@ BMv2 computes with integers of any size, and compilers write `(a - b) & 0xffff` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+
+from params.data import Data
 
 from .. import bmv2
 from ..bmv2 import Expr, Op
@@ -47,8 +48,7 @@ class Rep(Enum):
         return self in (Rep.S64, Rep.S128, Rep.WIDE)
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Data):
     """A C expression, its representation, and whether C sees a type other than that.
 
     A bare value (a narrow field, a small literal) is fine in comparisons and assignments;

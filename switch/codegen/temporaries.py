@@ -13,7 +13,8 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from params.data import Data
 
 from .. import bmv2
 from ..layout import is_warmed
@@ -22,8 +23,7 @@ SCALARS = "scalars"
 _ALL = ""  # no field's name
 
 
-@dataclass(frozen=True)
-class Uses:
+class Uses(Data):
     """Which fields of `scalars` the parts of a program use."""
 
     actions: list[set[str]]  # by an action's number
@@ -72,8 +72,7 @@ def temporaries(program: bmv2.Program, uses: Uses) -> dict[int, tuple[bmv2.Field
     return found
 
 
-@dataclass(frozen=True)
-class StageVariables:
+class StageVariables(Data):
     """The fields of `scalars` that are a stage's own, and which actions use them."""
 
     fields: dict[str, tuple[bmv2.Field, ...]]

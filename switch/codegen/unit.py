@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from params.data import Data
 
 from ..bmv2 import Field, HeaderType, Program, Stack
 from ..layout import cell_bytes
@@ -24,8 +26,7 @@ def c_type(width: int, is_signed: bool = False) -> str:
     return f"{'' if is_signed else 'u'}int{cell_bytes(width) * 8}_t"
 
 
-@dataclass
-class Unit:
+class Unit(Data, frozen=False):
     """The program with its C names."""
 
     program: Program

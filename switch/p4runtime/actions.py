@@ -7,10 +7,10 @@ meant is settled here, per table or profile, when a pipeline is set.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from finsy.proto import p4r
 
+from params.data import Data
 from switch.p4runtime import values as wire
 from switch.p4runtime.errors import RequestError, invalid
 from switch.p4runtime.symbols import Action
@@ -19,8 +19,7 @@ Call = tuple[int, tuple[int, ...]]
 """An action's index in the data plane and its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(Data):
     """An action and its index in the data plane; `ones` has each parameter's largest value."""
 
     action: Action

@@ -15,11 +15,12 @@ to the bidder alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf import any_pb2
 
+from params.data import Data
 from switch.p4runtime.errors import denied, invalid, not_found, precondition
 from switch.p4runtime.roles import RoleConfig
 
@@ -32,8 +33,7 @@ def election_id(message: p4r.Uint128) -> ElectionId:
     return message.high << 64 | message.low
 
 
-@dataclass(eq=False, slots=True)
-class Stream:
+class Stream(Data, frozen=False, eq=False):
     """One controller's stream; `send` queues a message to it."""
 
     send: Callable[[p4r.StreamMessageResponse], None]
@@ -42,8 +42,7 @@ class Stream:
     joined: bool = False
 
 
-@dataclass(slots=True)
-class _Role:
+class _Role(Data, frozen=False):
     """A role's live streams and the best bid it has seen."""
 
     name: str

@@ -9,12 +9,13 @@ a few dictionary lookups. Of the program's megabytes all switches that run it ke
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from finsy.proto import p4i, p4r
 from google.protobuf.message import DecodeError
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.objects import HeaderInfo
 from switch.p4runtime.actions import ActionCodec
@@ -61,8 +62,7 @@ Named = TypeVar(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TableBinding:
+class TableBinding(Data):
     """A table as both sides know it, with its codecs."""
 
     symbol: Table
@@ -73,8 +73,7 @@ class TableBinding:
     actions: ActionCodec
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileBinding:
+class ProfileBinding(Data):
     """An action profile as both sides know it."""
 
     symbol: Profile

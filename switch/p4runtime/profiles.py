@@ -10,10 +10,10 @@ References are counted, so that what an entry or a group uses cannot be deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from finsy.proto import p4r
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.p4runtime.actions import Call
 from switch.p4runtime.batch import Batch
@@ -33,8 +33,7 @@ from switch.p4runtime.symbols import unknown_id
 FIRST_HIDDEN_ID = 0x4000_0000
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(Data):
     """A member's place in a group."""
 
     member: int
@@ -42,8 +41,7 @@ class Seat:
     watch: Watch
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Data):
     """A group as its client wrote it."""
 
     seats: tuple[Seat, ...]

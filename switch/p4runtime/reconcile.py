@@ -8,10 +8,11 @@ and register cells are carried over for arrays that keep their name and shape.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from finsy.proto import p4r
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.p4runtime.batch import Plane
 from switch.p4runtime.entities import Entities, Rehearsal
@@ -79,8 +80,7 @@ def clearing(entities: Entities) -> list[p4r.Update]:
     ]
 
 
-@dataclass(slots=True)
-class Cells:
+class Cells(Data, frozen=False):
     """The contents of a program's arrays, by name."""
 
     counters: dict[str, list[dp.CounterValue]] = field(default_factory=dict)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from finsy.proto import p4r
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.p4runtime.actions import Call
 from switch.p4runtime.pipeline import Pipeline
@@ -18,8 +17,7 @@ Key = tuple[tuple[int, ...], tuple[int, ...], int]
 NO_WATCH = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Data):
     """The port a member depends on, in the field the client used."""
 
     port: int = NO_WATCH
@@ -37,8 +35,7 @@ class Watch:
             message.watch = self.port
 
 
-@dataclass(frozen=True, slots=True)
-class OneShotAction:
+class OneShotAction(Data):
     """One action of a one-shot."""
 
     call: Call
@@ -46,8 +43,7 @@ class OneShotAction:
     watch: Watch
 
 
-@dataclass(frozen=True, slots=True)
-class OneShot:
+class OneShot(Data):
     """An action set, and the members and group it became."""
 
     profile: int
@@ -75,8 +71,7 @@ class OneShot:
         return message
 
 
-@dataclass(slots=True)
-class Record(dp.Entry):
+class Record(dp.Entry, frozen=False):
     """An entry with what only the control plane knows of it.
 
     A program's own entries rank below zero in the data plane, so that they need not know how many

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from finsy.proto import p4r
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.p4runtime.batch import Batch
 from switch.p4runtime.errors import already_exists, invalid, not_found, unimplemented
@@ -22,24 +22,21 @@ MAX_PRIORITY = 7
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Data):
     """A replica, and in which field its client named the port."""
 
     replica: dp.Replica
     is_bytes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Multicast:
+class Multicast(Data):
     """A multicast group."""
 
     copies: tuple[Copy, ...]
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Clone:
+class Clone(Data):
     """A clone session."""
 
     copies: tuple[Copy, ...]

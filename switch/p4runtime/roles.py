@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
 
+from params.data import Data
 from switch.p4runtime.errors import RequestError, denied, invalid
 
 ANNOTATION = "@p4runtime_role("
@@ -44,8 +44,7 @@ _ID_FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RoleConfig:
+class RoleConfig(Data):
     """A `stratum.P4RoleConfig`; finsy's module for it is loaded when a client sends one."""
 
     own: frozenset[int]
@@ -102,8 +101,7 @@ class Owners:
         return self._of.get(object_id, frozenset())
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Data):
     """What one role has of one pipeline.
 
     `others` is what other roles have to themselves.

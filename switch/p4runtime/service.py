@@ -10,7 +10,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from finsy.proto import p4r, rpc_code
 from google.protobuf.message import DecodeError, Message
 
 from files import FileError, read_bytes
+from params.data import Data
 from switch.p4runtime.arbitration import Stream
 from switch.p4runtime.device import Device
 from switch.p4runtime.errors import STATUS_DETAILS, RequestError, batch_status, exhausted
@@ -49,8 +49,7 @@ class ServeError(Exception):
     """The server cannot listen; the text names the address and the cure."""
 
 
-@dataclass(frozen=True)
-class Tls:
+class Tls(Data):
     """PEM files; with a client CA, clients must present a certificate it signed."""
 
     certificate: Path

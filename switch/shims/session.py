@@ -9,11 +9,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from finsy.proto import p4r
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.p4runtime import values as wire
 from switch.p4runtime.device import Device
@@ -32,16 +33,14 @@ class CommandError(Exception):
     """The words of a command make no sense."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Data):
     """A multicast node: copies for some ports under one id."""
 
     rid: int
     ports: tuple[int, ...]
 
 
-@dataclass
-class Session:
+class Session(Data, frozen=False):
     """One switch's console."""
 
     device: Device

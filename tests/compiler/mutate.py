@@ -18,7 +18,7 @@ import tempfile
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,6 +26,7 @@ from compiler import CompileError, CompileOptions, compile_program
 from compiler.diagnostics import Diagnostics
 from compiler.lexer import KEYWORDS, tokenize
 from compiler.preprocess import blank_comments
+from params.data import Data
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,8 +41,7 @@ _MARKS = frozenset("(){}[];:,.@")
 _CHANGES, _OFTEN = ("alike", "drop", "double", "swap", "replace", "insert"), (14, 1, 1, 2, 1, 1)
 
 
-@dataclass
-class Outcome:
+class Outcome(Data, frozen=False):
     """What came of a run."""
 
     accepted: int = 0

@@ -15,8 +15,10 @@ all begin with `prelude.p4`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from params.data import Data
 
 HERE = Path(__file__).parent / "rules"
 PRELUDE = (HERE / "prelude.p4").read_text()
@@ -28,8 +30,7 @@ END = "<!-- end of rules -->\n"
 FILES = ("types", "expressions", "blocks")
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Data, frozen=False):
     """A program and the codes it may be refused with; none if it keeps the rule."""
 
     text: str
@@ -48,8 +49,7 @@ class Program:
         return self.whole + MAIN if self.text.startswith("{") else ""
 
 
-@dataclass(slots=True)
-class Rule:
+class Rule(Data, frozen=False):
     """A rule, and programs that keep it and that break it."""
 
     section: str

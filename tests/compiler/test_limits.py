@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +16,7 @@ from compiler import CompileError
 from compiler.bmv2 import text_of
 from compiler.diagnostics import MAX_WARNINGS
 from compiler.parser import MAX_CHAIN
+from params.data import Data
 from switch.place import JsonError
 from switch.program import Program
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 LARGE = 40
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Data):
     """A program that doubles `n` times, and the word that the refused line of it has."""
 
     write: Callable[[int], str]

@@ -31,7 +31,7 @@ def test_what_is_new_is_told_and_what_fails() -> None:
         come(news)
 
 
-class Deaf(Rib):
+class Deaf(Rib, frozen=False):
     """A defect."""
 
     def hear(self, message: Message) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from itertools import pairwise
 
@@ -19,13 +18,13 @@ import pytest
 from controller import Settings, Steering, SwitchPlan, switch_plans
 from controller.entities import Match, TableEntry
 from lab.scenario.ways import Ways
+from params.data import Data
 from topologies import Fabric, Link, Node, fat_tree, leaf_spine, planes
 
 BLOCK = 0xFCBBBB00
 
 
-@dataclass
-class Switch:
+class Switch(Data, frozen=False):
     """What one was told, as far as carriers go."""
 
     node: Node

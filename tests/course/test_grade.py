@@ -5,7 +5,6 @@ import math
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,6 +17,7 @@ from course.lesson import find
 from course.verdict import Grade, Judged, State
 from lab.cli import main
 from lab.machine.speed import processor_slowness
+from params.data import Data
 from tests.changes import change
 
 PYTHON, P4 = "headroom.py", "pause.p4"
@@ -163,8 +163,7 @@ def test_a_grade_for_machines() -> None:
     assert failure is not None and failure.text == "line 1\nline 2\nthere"
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Data):
     returncode: int
     stdout: str
     stderr: str

@@ -6,7 +6,6 @@ what has to be said of it. The default run judges some.
 
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,14 @@ from course.inside import verdicts
 from course.lesson import Lesson, lessons
 from course.submission import files_in
 from course.verdict import Judged, State
+from params.data import Data
 from tests.changes import change
 
 BROKEN = Path(__file__).parent / "broken"
 LESSONS = lessons()
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(Data):
     """A solution that is wrong, and what has to be said of it."""
 
     lesson: Lesson

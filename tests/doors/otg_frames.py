@@ -7,7 +7,7 @@ import random
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from scapy.contrib.roce import BTH
@@ -17,12 +17,13 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
+from params.data import Data
+
 Value = Callable[[int], int]
 """A field's value in the i-th frame."""
 
 
-@dataclass
-class Drawn:
+class Drawn(Data, frozen=False):
     """A flow: its configuration is made, and this is what is to be seen of it."""
 
     name: str

@@ -12,19 +12,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO, Any
 
 import snappi
 
 from lab.machine.paths import ROOT
+from params.data import Data
 from tests.waiting import LONG_S
 
 COMMAND = (sys.executable, "-c", "from lab.start import main; main()", "otg")
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(Data):
     """One that is up."""
 
     process: subprocess.Popen[str]

@@ -36,6 +36,7 @@ from doors.editor.reading import read_program
 from doors.editor.renaming import RefusedError, edited, renamed, target
 from doors.editor.workspace import Desk
 from lab.machine.paths import ROOT
+from params.data import Data
 
 _FOLDERS = ("p4src", "exercises", "tests/p4", "tests/switch", "tests/fabric", "tests/compiler")
 # What is against a rename, as the messages say it; anything else is a finding.
@@ -51,8 +52,7 @@ def programs() -> list[Path]:
     return sorted(path for folder in _FOLDERS for path in (ROOT / folder).rglob("*.p4"))
 
 
-@dataclasses.dataclass
-class Found:
+class Found(Data, frozen=False):
     """What came of all renames."""
 
     done: int = 0

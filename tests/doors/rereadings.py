@@ -19,7 +19,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from compiler import syntax as s
@@ -36,6 +36,7 @@ from doors.editor.kinds import kind_of, reads
 from doors.editor.layout import laid_out
 from doors.editor.program import Program, Settings, deep, real
 from doors.editor.reading import MAX_ERRORS, Reading, SupersededError
+from params.data import Data
 from tests.doors.renames import programs
 
 _BITS = (
@@ -51,8 +52,7 @@ _BITS = (
 )
 
 
-@dataclass
-class Edited:
+class Edited(Data, frozen=False):
     """A program's files as they are by now."""
 
     root: Path

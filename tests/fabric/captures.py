@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from controller.reports import Report, decode
 from lab.scenario.experiment import Experiment
 from lab.scenario.translate import REPORT_PORT
 from params.classes import LOSSLESS_PRIORITY
+from params.data import Data
 from topologies import Node, NodeKind
 
 _MAGIC_NS = 0xA1B23C4D
@@ -67,8 +67,7 @@ def is_data(frame: bytes) -> bool:
     return frame[15] >> 2 == _DSCP_DATA and carried(frame)[:1] < _ACKNOWLEDGE
 
 
-@dataclass(frozen=True)
-class Reaction:
+class Reaction(Data):
     """What came after a pause frame had left."""
 
     took_ns: float  # until its receiver was silent

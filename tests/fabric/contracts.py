@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import repeat
@@ -20,6 +20,7 @@ from typing import Any
 from compiler import core as c
 from compiler.driver import Compiled, CompileOptions, compile_program
 from compiler.source import Span
+from params.data import Data
 from tests.imports import ROOT
 
 FOLDER = ROOT / "p4src"
@@ -46,8 +47,7 @@ _NAME = re.compile(r"((?:meta|hdr|standard_metadata)(?:\.\w+\*?)?)(?:\.\w+)*|\b(
 _DECLARES = re.compile(r"^\s*(?:@\w+\s+)*(register|counter)\b[^;]*?(\w+);", re.M)
 
 
-@dataclass
-class Contract:
+class Contract(Data, frozen=False):
     """Names that a file reads and writes: fields of metadata, headers, registers of others."""
 
     reads: set[str] = field(default_factory=set)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from params.data import Data
 from switch import build
 from tests.fabric.network import Switch
 
@@ -17,8 +17,7 @@ class _Outcome(ctypes.Structure):
     _fields_ = [("sent", ctypes.c_uint64), ("marked", ctypes.c_uint64)]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Data):
     """What a drive came to; `ns` is processor time for a frame."""
 
     sent: int

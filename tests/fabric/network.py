@@ -9,12 +9,13 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from pathlib import Path
 
 from compiler import compile_program
 from controller.entities import CloneSession, DefaultAction, MulticastGroup, SwitchPlan, TableEntry
+from params.data import Data
 from switch.dataplane import (
     CloneWrite,
     Dataplane,
@@ -73,8 +74,7 @@ ORDERS = {
 }
 
 
-@dataclass
-class Switch:
+class Switch(Data, frozen=False):
     """A switch that is told what to do by plans, and asked by name."""
 
     name: str
@@ -180,8 +180,7 @@ class Switch:
         return s.received + s.copies - s.sent - sum(s.drops.values()) - s.held
 
 
-@dataclass
-class Host:
+class Host(Data, frozen=False):
     """A host: a sender that obeys pause frames, and a memory of what arrived."""
 
     name: str
@@ -207,8 +206,7 @@ class Host:
 PFC_PREFIX = bytes.fromhex("0180c2000001")
 
 
-@dataclass
-class Network:
+class Network(Data, frozen=False):
     """Switches, hosts and the cables between them."""
 
     switches: dict[str, Switch] = field(default_factory=dict)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +22,7 @@ from lab.progress import Stages
 from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from tests.fabric.captures import Reaction, reactions, recorded
 from tests.waiting import LONG_S
 
@@ -31,8 +31,7 @@ CAPTURED = "measures.pcap=[all]"
 TRIES = 3
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Data):
     """A run's files, read."""
 
     experiment: Experiment
@@ -109,8 +108,7 @@ class Place(StrEnum):
     BMV2 = "bmv2"  # on Mininet, with BMv2 as the switch
 
 
-@dataclass(frozen=True)
-class Runner:
+class Runner(Data):
     """Runs scenarios somewhere, and keeps what came of them in a folder."""
 
     place: Place

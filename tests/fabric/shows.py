@@ -14,10 +14,11 @@ import argparse
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from controller.headroom import headroom as needed
+from params.data import Data
 from tests.fabric import test_mark, test_pause
 from tests.fabric.captures import reported
 from tests.fabric.runs import CAPTURED, Outcome, Place, Runner
@@ -31,8 +32,7 @@ Figures = Iterator[tuple[str, str]]
 RECEIVER_LEAF = "leaf1"
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(Data):
     """How fast the links of an incast are, and what that takes."""
 
     gbps: int

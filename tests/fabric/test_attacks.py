@@ -11,13 +11,14 @@ import random
 import struct
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pytest
 
 from controller import Punt, Settings
 from controller import segments as sr
 from controller.tables import control_port
+from params.data import Data
 from params.link import LinkLevel, Replay
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
@@ -50,8 +51,7 @@ WORLDS: dict[str, tuple[IpVersion, Settings]] = {
 TENANTS = {"h1": 1, "h3": 1, "h2": 2, "h4": 2}
 
 
-@dataclass
-class Attacker:
+class Attacker(Data, frozen=False):
     """What one host may think of."""
 
     bed: Testbed

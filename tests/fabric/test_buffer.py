@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 import pytest
@@ -21,6 +21,7 @@ from controller.tables import DROP_REASONS, SwitchSite, headroom_of, pool_of, qu
 from lab.scenario import catalogue
 from params.buffer import Buffer
 from params.classes import ClassSet
+from params.data import Data
 from params.marking import Ecn
 from params.pfc import Pfc
 from switch.dataplane import Verb
@@ -37,8 +38,7 @@ SLOW = LinkSpec(rate_bps=1_000_000_000, delay_ns=0)
 Queue = tuple[int, int]  # port and priority
 
 
-@dataclass
-class Model:
+class Model(Data, frozen=False):
     """A buffer, in whole numbers and fractions."""
 
     buffer: Buffer

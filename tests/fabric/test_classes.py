@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 
 from controller import LinkSpec, Settings
 from params.buffer import Buffer
 from params.classes import DSCP_PRIORITIES, Classes
+from params.data import Data
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import ClassMarking, Ecn
 from params.pfc import Pfc
@@ -38,8 +38,7 @@ def star(senders: int, receiver_bps: int) -> Fabric:
     return fabric
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Data):
     """What a host sends to h1: frames of a class, so many bits a second on the wire."""
 
     host: str

@@ -7,12 +7,13 @@ was heard of each way and when, and the way whose larger metric is the least.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pytest
 
 from controller import Settings, routes_of, switch_plan, thresholds
 from controller.tables import SwitchSite
+from params.data import Data
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from params.pfc import Pfc
@@ -49,8 +50,7 @@ def header_of(frame: bytes) -> tuple[int, int, int, int, int]:
     return int.from_bytes(frame[14:16], "big"), *frame[16:20]
 
 
-@dataclass
-class Uplink:
+class Uplink(Data, frozen=False):
     """A discounting estimator, in exact arithmetic where the switch has integers."""
 
     rate_bps: int
@@ -68,8 +68,7 @@ class Uplink:
         return 8 * self.held * left * 8e9 / (self.rate_bps * self.window_ns)
 
 
-@dataclass
-class Leaf:
+class Leaf(Data, frozen=False):
     """What leaf1 should know, and so choose."""
 
     uplinks: list[Uplink]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from itertools import count
 from math import floor, log2
@@ -17,6 +17,7 @@ from controller import Settings
 from controller.settings import LinkSpec
 from controller.tables import SwitchSite, link_number, stage
 from params.csig import Csig, Signal, Tag, buckets
+from params.data import Data
 from params.load_balancing import LoadBalancing
 from params.marking import Ecn
 from params.pfc import Pfc
@@ -76,8 +77,7 @@ def quantised(kind: Tag, signal: Signal, value: float) -> int:
     return int(min(1 + 2 * octave + (value >= first * 2**octave * 1.5), 31))
 
 
-@dataclass
-class Stay:
+class Stay(Data, frozen=False):
     """A frame in a switch."""
 
     port: int
@@ -86,8 +86,7 @@ class Stay:
     size: int
 
 
-@dataclass
-class Witness:
+class Witness(Data, frozen=False):
     """When each frame went into and came out of each switch."""
 
     bed: Testbed

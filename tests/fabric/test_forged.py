@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +17,7 @@ from controller import Settings
 from controller.settings import HopTelemetry
 from params.access import Rule
 from params.classes import PAUSE_PRIORITY
+from params.data import Data
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from params.pfc import Pfc
@@ -182,8 +183,7 @@ def test_fragments_take_one_path_and_come_out_as_they_were() -> None:
 # --- all of it at once, against a table of who may say what --------------------------------------
 
 
-@dataclass
-class Said:
+class Said(Data, frozen=False):
     """A packet by what matters of it."""
 
     port: int

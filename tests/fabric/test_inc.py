@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 
 import pytest
@@ -18,6 +18,7 @@ from compiler import CompileOptions, compile_program
 from controller import Settings
 from controller.inc import Tree, tree_of
 from params.buffer import Buffer
+from params.data import Data
 from params.inc import MAX_CHILDREN, Group
 from switch.program import Program
 from tests.fabric.network import FABRIC, Switch
@@ -38,8 +39,7 @@ def program() -> Program:
     return Program.load(compiled.json_text.encode(), soon=True)
 
 
-@dataclass
-class Chunk:
+class Chunk(Data, frozen=False):
     """One of a collective's: what each member gives, and who gets the sum."""
 
     parts: list[Numbers | None]
@@ -52,8 +52,7 @@ class Chunk:
         return [sum(column) % MODULUS for column in zip(*given, strict=True)]
 
 
-@dataclass
-class Member:
+class Member(Data, frozen=False):
     """A host's part in a job: a chunk is sent when the result of the one `slots` before is here."""
 
     bed: Testbed

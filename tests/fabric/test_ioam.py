@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from ipaddress import IPv6Address
 
@@ -21,6 +21,7 @@ from controller.reports import ReportError, decode
 from controller.segments import sid, usid_of
 from controller.settings import HopTelemetry, LinkSpec
 from controller.tables import SwitchSite, node_id
+from params.data import Data
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from params.telemetry import Format
@@ -37,8 +38,7 @@ TRACED = Settings(
 ALL_ONES = 0xFFFFFFFF
 
 
-@dataclass
-class Trace:
+class Trace(Data, frozen=False):
     """A trace, read byte by byte."""
 
     outer: bytes  # the IPv6 header
@@ -115,8 +115,7 @@ def with_trace(
     return frame[:12] + b"\x86\xdd" + outer + b"\0\x40" + ends + head + inner
 
 
-@dataclass
-class Stay:
+class Stay(Data, frozen=False):
     """A frame in a switch."""
 
     in_port: int
@@ -126,8 +125,7 @@ class Stay:
     size: int  # as it came
 
 
-@dataclass
-class Witness:
+class Witness(Data, frozen=False):
     """When each frame went into and came out of each switch."""
 
     bed: Testbed

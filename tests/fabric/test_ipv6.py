@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from controller.reports import ReportError, decode
 from controller.settings import HopTelemetry
 from params.access import Rule
 from params.buffer import Buffer
+from params.data import Data
 from params.load_balancing import LoadBalancing, Policy
 from params.marking import Ecn
 from params.pfc import Pfc
@@ -35,8 +36,7 @@ NOWHERE = {4: "172.31.0.1", 6: "fd99::1"}
 # --- the same world in either ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class World:
+class World(Data):
     """What may differ from one to the next, and the frames that are sent in it."""
 
     leaves: int

@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -12,6 +11,7 @@ from controller import LinkSpec, Settings
 from controller.headroom import headroom
 from controller.tables import SwitchSite, headroom_of, pool_of
 from params.buffer import Buffer
+from params.data import Data
 from params.marking import Ecn
 from params.pfc import Pfc, Remedy
 from tests.fabric.network import NS, PFC_PREFIX
@@ -156,8 +156,7 @@ SPEEDS = (25, 50, 100, 200, 400, 800)
 FEEDERS = 8  # hosts of a leaf, whose frames all leave by one uplink
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Data):
     """Hosts' links of one speed, the fabric's of another, and frames that show a bound exactly."""
 
     host: LinkSpec

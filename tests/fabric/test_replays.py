@@ -10,7 +10,6 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from compiler import CompileOptions, compile_program
 from controller import routes_of, switch_plan
 from controller.entities import CloneSession, DefaultAction, MulticastGroup, SwitchPlan, TableEntry
 from lab.machine.program import build_with_p4c, has_p4c
+from params.data import Data
 from params.inc import Group
 from switch.dataplane import WHOLE, MatchKind
 from switch.program import Program
@@ -39,8 +39,7 @@ WITH_P4C = pytest.mark.skipif(not has_p4c(), reason="p4c is not installed")
 BY_THE_CLOCK = (2, 3)  # the words of a hop's six that tell a delay and a load
 
 
-@dataclass
-class Case:
+class Case(Data, frozen=False):
     """A switch, what it runs, and what is sent to it; ``told`` is what of a frame is always so."""
 
     bed: Testbed

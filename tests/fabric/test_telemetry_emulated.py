@@ -1,13 +1,14 @@
 """INT on real interfaces: reports against what the switches recorded of every frame, with when."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import pytest
 
 from controller.reports import Hop, Report
 from lab.runs.run import UNBELIEVED
+from params.data import Data
 from tests.fabric.captures import carried, is_data, recorded, reported
 from tests.lab.conftest import closlab
 from topologies import leaf_spine
@@ -25,8 +26,7 @@ def key(frame: bytes) -> Key:
     return frame[26:34], int.from_bytes(bth[:1] + bth[4:8], "big"), int.from_bytes(bth[8:12], "big")
 
 
-@dataclass
-class Seen:
+class Seen(Data, frozen=False):
     """What one switch recorded: when each packet came and left, by which port, and how long."""
 
     came: dict[Key, tuple[int, int, int]] = field(default_factory=dict)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import random
 import struct
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv6Address
 
 import pytest
 
 from controller import Settings, SettingsError, Steering, switch_plans
 from controller import segments as sr
+from params.data import Data
 from params.marking import Ecn
 from tests.fabric.testbed import Testbed, ecn_of, ipv4_frame, ipv6_frame
 from tests.veths import run_alone
@@ -194,8 +195,7 @@ def test_a_list_that_no_cable_has_is_refused_with_the_cure() -> None:
 # --- one switch, any list -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Came:
+class Came(Data):
     """What becomes of a carrier at a switch: where to, and as which list."""
 
     port: int | None

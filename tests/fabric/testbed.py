@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from controller import Route, Settings, routes_of, switch_plan
 from controller.settings import USUAL
 from controller.tables import DROP_REASONS, SwitchSite
+from params.data import Data
 from tests.fabric.network import Host, Network, Switch
 from topologies import Fabric, Node, NodeKind
 
@@ -96,8 +96,7 @@ def ecn_of(frame: bytes) -> int:
     return frame[15] >> 4 & 3 if is_ipv6(frame) else frame[15] & 3
 
 
-@dataclass
-class Testbed:
+class Testbed(Data, frozen=False):
     __test__ = False  # for pytest: not a class of tests
 
     """A fabric that runs."""

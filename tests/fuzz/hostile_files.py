@@ -27,7 +27,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +34,7 @@ from pathlib import Path
 from compiler.cli import main as compile_main
 from course.lesson import find
 from lab import cli
+from params.data import Data
 from tests.fuzz.bytes import changed
 from tests.fuzz.kept import CORPUS, other_json
 from tests.lab.test_imports_run import MAKERS
@@ -50,8 +50,7 @@ _READY = (
 )
 
 
-@dataclass
-class Case:
+class Case(Data, frozen=False):
     """A file that is to be spoilt, and who reads it then."""
 
     file: Path
@@ -269,8 +268,7 @@ ODD: dict[str, Callable[[Path], object]] = {
 }
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(Data):
     """How a command ended, and what is wrong with that."""
 
     what: str

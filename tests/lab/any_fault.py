@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,6 +29,7 @@ from lab.configs.findings import Finding, Op, grounded, patch_of
 from lab.configs.proofs import prove
 from lab.configs.rules import check
 from lab.errors import LabError
+from params.data import Data
 from tests.lab.fabrics_by_lot import Fabric, sound
 from tests.lab.faults_by_lot import ALSO, KINDS, Answer
 
@@ -36,8 +37,7 @@ _TABLE = Path(__file__).parents[2] / "docs" / "production.md"
 _MIN_FOUND, _MAX_FALSE = 0.98, 0.02
 
 
-@dataclass
-class Tally:
+class Tally(Data, frozen=False):
     """What came of them."""
 
     drawn: int = 0

@@ -20,7 +20,6 @@ import io
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -35,6 +34,7 @@ from lab.runs import lots
 from lab.runs.machines.lead import check_shareable, shares
 from lab.scenario.catalogue import made
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from tests.lab.machines_here import on_machines
 from tests.lab.simulated import Run, simulate
 
@@ -51,8 +51,7 @@ _MISFORTUNES = "kill", "interrupt", "abandon"
 _CLOCKS = (0, 0.0), (0, 0.0), (7, 0.0), (100_000, 2e-5), (3, -2e-5), (0, 2e-3), (0, -2e-3)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Data):
     """A run on machines."""
 
     number: int

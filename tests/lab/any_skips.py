@@ -21,7 +21,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -42,6 +42,7 @@ from lab.runs.skip import simulated
 from lab.scenario.catalogue import load, made
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from traffic.jobs import MixSpec, Policy
 from traffic.measures import JobMeasure, Measures
 
@@ -54,8 +55,7 @@ _TRAINING_STEPS = 24
 _BESIDES = "provenance", "skipped"  # which are not of the network
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Data):
     """A case, both ways."""
 
     exact: Result

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -34,6 +34,7 @@ from lab.progress import Stages
 from lab.runs import chaos
 from lab.runs.run import keeping, simulate
 from lab.scenario import catalogue
+from params.data import Data
 
 _NAME = "tests.lab.checkpoint_kills"
 _BEGUN = "begun"
@@ -44,8 +45,7 @@ _MAX_KILLS = 6  # of one run
 _BESIDE = ("fabric.json", "fabric.p4info.txtpb")
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Data):
     """A run by lot."""
 
     seed: int
@@ -100,8 +100,7 @@ class Case:
         return code
 
 
-@dataclass
-class Tally:
+class Tally(Data, frozen=False):
     """What became of all of them."""
 
     kills: Counter[str] = field(default_factory=Counter)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +18,7 @@ from controller.headroom import headroom
 from lab.configs.basis import header_bytes
 from lab.configs.config_db import MAPS_OF_PORTS
 from lab.configs.fabric import delay_ns, response_ns
+from params.data import Data
 
 LOSSLESS = 3, 4
 MTU = 9100
@@ -25,8 +26,7 @@ _PAYLOAD = 4096
 Where = tuple[str, str, str]  # a switch, a table, a key
 
 
-@dataclass
-class Drawn:
+class Drawn(Data, frozen=False):
     """A fabric's configurations, by switch."""
 
     rng: Random

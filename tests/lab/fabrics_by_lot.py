@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from params.data import Data
 
 Tables = dict[str, dict[str, dict[str, Any]]]
 _LIGHT = 198e6  # metres a second in glass
@@ -22,8 +24,7 @@ _RESPONSE_QUANTA = {25: 80, 100: 394, 200: 453, 400: 905}  # 31B.3.7, by Gb/s
 _ROLES = {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
+class Wire(Data):
     """Two ends: a switch's or a host's name, and a port's."""
 
     a: str
@@ -38,8 +39,7 @@ class Wire:
         return Wire(self.b, self.b_port, self.a, self.a_port, self.gbps, self.metres)
 
 
-@dataclass
-class Style:
+class Style(Data, frozen=False):
     """What all switches of a fabric have alike."""
 
     lossless: tuple[int, ...]
@@ -59,8 +59,7 @@ class Style:
     room: float  # of headroom, to what is needed
 
 
-@dataclass
-class Fabric:
+class Fabric(Data, frozen=False):
     """One of them."""
 
     rng: Random

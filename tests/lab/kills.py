@@ -33,11 +33,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lab.engines.mininet.running import running
 from lab.machine.paths import ROOT
+from params.data import Data
 
 TWO = """\
 name: two
@@ -59,8 +60,7 @@ sys.exit(run.code)
 """
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Data):
     """Something that people start."""
 
     weight: int
@@ -143,8 +143,7 @@ _NEEDED = (
 )
 
 
-@dataclass
-class Found:
+class Found(Data, frozen=False):
     """What came of one."""
 
     kind: str
@@ -169,8 +168,7 @@ def _folders(root: Path) -> frozenset[str]:
     return frozenset(folder for folder in found if "process_api" not in folder)  # who started us
 
 
-@dataclass
-class Room:
+class Room(Data, frozen=False):
     """What there is when nothing runs."""
 
     here: Path

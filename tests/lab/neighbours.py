@@ -23,10 +23,11 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from lab.machine.speed import slowness
+from params.data import Data
 from tests.lab.conftest import closlab
 from tests.lab.test_prompt import Prompt
 from tests.waiting import LONG_S
@@ -114,8 +115,7 @@ def shortest(
 SWITCHES = [f"leaf{n}" for n in range(1, 1 + LEAVES)] + [f"spine{n}" for n in range(1, 1 + SPINES)]
 
 
-@dataclass
-class Lab:
+class Lab(Data, frozen=False):
     """One that is up."""
 
     prompt: Prompt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from rich.console import Console
@@ -17,14 +17,14 @@ from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.live_actions import LiveAction
+from params.data import Data
 from views.live import metrics
 from views.live.hub import Hub, Scene
 
 _LOOKS = 24
 
 
-@dataclass
-class Recorder:
+class Recorder(Data, frozen=False):
     """An audience that keeps what Prometheus would read at each look."""
 
     hub: Hub

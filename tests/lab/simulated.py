@@ -1,7 +1,6 @@
 """Running scenarios in the simulator, in this process."""
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -14,12 +13,12 @@ from lab.results.result import Result
 from lab.runs.run import keep, outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from traffic.collectives import Schedule
 from traffic.jobs import Workload
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Data):
     """A run and what came of it."""
 
     experiment: Experiment

@@ -40,7 +40,7 @@ SMALL = Bench.of(
 )  # fmt: skip
 
 
-class Here(Workshop):
+class Here(Workshop, frozen=False):
     """Runs in this process, one after the other."""
 
     def _make(self, missing: list[Job]) -> None:  # type: ignore[override]

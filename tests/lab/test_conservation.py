@@ -15,7 +15,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import pytest
 from lab.errors import RunError
 from lab.results import conservation
 from lab.results.outcome import Line, Outcome, Traffic
+from params.data import Data
 from tests.lab.simulated import Run, simulate
 from tests.waiting import LONG_S
 
@@ -208,8 +208,7 @@ def test_a_violation_is_told_with_its_place(eventful: Run) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(Data):
     """A mistake made on purpose: a text of ours in a file, and another in its place."""
 
     file: str

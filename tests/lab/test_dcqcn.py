@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -18,6 +17,7 @@ from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.controls import SECTIONS
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from tests.lab.conftest import closlab
 from tests.traffic.dcqcn_model import Marking, profile, share
 
@@ -26,8 +26,7 @@ MARKING = Marking(100e3, 400e3, 0.2)
 BOUND = 0.05
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Data):
     """N senders to one receiver, all at one switch, of one profile, between two times.
 
     A message holds 2 GB: two senders at 100 Gb/s end after 320 ms.
@@ -59,8 +58,7 @@ class Case:
         return Experiment.of(catalogue.load("incast", changes))
 
 
-@dataclass(frozen=True)
-class Came:
+class Came(Data):
     """What a bottleneck came to."""
 
     gbps: float

@@ -8,7 +8,7 @@ sends again for one that is lost, and how fast a sender is whose credits take so
 import math
 import random
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from lab.errors import LabError
 from lab.results.result import Result
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from tests.lab.simulated import simulate_sparely
 
 HEADERS = 58  # of a RoCEv2 packet, its ICRC included
@@ -38,8 +39,7 @@ def run(*changes: str) -> Result:
         return simulate_sparely("incast", *changes, out=Path(folder)).result
 
 
-@dataclass(frozen=True)
-class Hop:
+class Hop(Data):
     """A link between switches that is always busy, and loses frames."""
 
     gbps: float

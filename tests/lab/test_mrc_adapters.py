@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from scapy.packet import Packet
 from scapy.utils import PcapReader
 
 from lab.machine.paths import CONGA_DISSECTOR
+from params.data import Data
 from tests.lab.simulated import Run, simulate
 from tests.lab.test_captures import _number, dissected
 from traffic.endpoint import MRC_OPTIONS
@@ -71,8 +71,7 @@ def test_answers_take_ways_that_lead_there(tmp_path: Path) -> None:
     assert lost[0] > 0.7 * packets and lost[1] < 0.4 * lost[0]
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Data):
     """A frame at a port of an adapter."""
 
     time_ns: int

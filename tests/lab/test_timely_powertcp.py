@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -16,14 +15,14 @@ from lab.progress import Stages
 from lab.runs.run import outcome_of
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
+from params.data import Data
 
 MS = 1_000_000
 GBPS = 100
 FRAME = 4096 + 74
 
 
-@dataclass(frozen=True)
-class Came:
+class Came(Data):
     """What a bottleneck of 100 Gb/s came to, once settled."""
 
     round_trip_ns: int

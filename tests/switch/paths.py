@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+
+from params.data import Data
 
 ASK = struct.Struct(">BBBI")
 SEEN = struct.Struct(">BBHHHIIIIQ")
@@ -30,8 +31,7 @@ class Want(IntEnum):
     EXIT = 12
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Data):
     """What the egress control saw of a packet."""
 
     instance: int

@@ -13,11 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from compiler import compile_program
 from lab.machine.speed import processor_slowness
+from params.data import Data
 from switch.dataplane import Dataplane, Loop, Program
 from tests.switch import interfaces
 from tests.switch.interfaces import Host, frame, settled, two_hosts
@@ -53,8 +53,7 @@ DISCIPLINES = {
 }
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Data):
     """What a probe told."""
 
     number: int

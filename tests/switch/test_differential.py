@@ -18,7 +18,7 @@ import random
 import re
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from compiler import compile_program
+from params.data import Data
 from switch.dataplane import Entry, Program, TableWrite
 from switch.stf import StfRunner
 from tests.chosen import chosen
@@ -125,8 +126,7 @@ def random_test(stf: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass
-class Outcome:
+class Outcome(Data, frozen=False):
     """What left, port by port, and what was counted and kept."""
 
     frames: dict[int, list[str]] = field(default_factory=dict)

@@ -2,17 +2,17 @@
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pytest
 
+from params.data import Data
 from switch.dataplane import DigestAck, DigestList, DigestWrite, Verb
 from tests.switch.test_externs import load, send
 
 
-@dataclass
-class Model:
+class Model(Data, frozen=False):
     """Lists in order, each with what it holds and until when that is not told again."""
 
     most: int

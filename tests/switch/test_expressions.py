@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
+from params.data import Data
 
 from .programs import Json, assign, const, field, load, one_action, op, outputs
 
@@ -19,8 +20,7 @@ INPUTS = [
 WIDTHS = [1, 5, 8, 9, 16, 24, 32, 33, 48, 64, 65, 128, 129, 256]
 
 
-@dataclass
-class Tree:
+class Tree(Data, frozen=False):
     """An expression in JSON, and what it is worth given the inputs."""
 
     json: Json

@@ -9,13 +9,13 @@ import struct
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from lab.machine.paths import ROOT
+from params.data import Data
 from switch.dataplane import (
     Code,
     CounterValue,
@@ -54,8 +54,7 @@ SECOND = 1_000_000_000
 GREEN, YELLOW, RED = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Data):
     key: int
     sel: int
     member: int

@@ -8,12 +8,13 @@ say to Python, where every header of every packet begins as zeros, is what must 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from params.data import Data
 from switch import codegen
 from switch.read import read_program
 
@@ -47,8 +48,7 @@ def fields_of(header: str) -> list[tuple[str, int]]:
     return TYPES[KINDS.get(header, header)]
 
 
-@dataclass
-class Packet:
+class Packet(Data, frozen=False):
     """What a packet is in Python."""
 
     valid: set[str]

@@ -11,10 +11,11 @@ import itertools
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pytest
 
+from params.data import Data
 from switch.dataplane import Dataplane, DataplaneError, Loop, RegisterWrite, Role
 
 from .paths import SOURCE, Want, ask
@@ -40,8 +41,7 @@ def ready(dataplane: Dataplane) -> Dataplane:
     return dataplane
 
 
-@dataclass
-class Fluid:
+class Fluid(Data, frozen=False):
     """The link's bytes, by queue, if they could be divided at will."""
 
     rate_bps: float
@@ -85,8 +85,7 @@ class Fluid:
         self.now_ns = until_ns
 
 
-@dataclass
-class Plan:
+class Plan(Data, frozen=False):
     """How the queues of a port are served, and what waits in them: sizes of frames."""
 
     rate_bps: int

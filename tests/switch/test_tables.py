@@ -6,13 +6,14 @@ import ctypes
 import random
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import pytest
 
 import switch
 from compiler import compile_program
+from params.data import Data
 from switch.dataplane import (
     Code,
     Dataplane,
@@ -41,8 +42,7 @@ def program() -> Program:
     return compiled(P4 / "tables.p4")
 
 
-@dataclass
-class Model:
+class Model(Data, frozen=False):
     """A table as the specification has it: a list of entries, the best match wins."""
 
     info: TableInfo

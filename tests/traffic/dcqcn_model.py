@@ -26,11 +26,12 @@ import heapq
 import math
 import random
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from params.data import Data
 
 
-@dataclass(frozen=True)
-class Parameters:
+class Parameters(Data):
     """All that DCQCN is told; times in ns, rates in bits a second."""
 
     periodic: bool
@@ -183,8 +184,7 @@ def reaction_point(parameters: Parameters, line: float) -> AtOnce:
     return (Periodic if parameters.periodic else AtOnce)(parameters, line)
 
 
-@dataclass(frozen=True)
-class Marking:
+class Marking(Data):
     """When a switch marks: by the queue that a packet leaves, itself included."""
 
     kmin: float
@@ -200,8 +200,7 @@ class Marking:
         return self.pmax * (queue - self.kmin) / (self.kmax - self.kmin)
 
 
-@dataclass(frozen=True)
-class Shared:
+class Shared(Data):
     """What N senders came to, after they settled."""
 
     gbps: float  # wire bytes without what a frame costs beside them

@@ -6,11 +6,12 @@ there is no slow start, and a window is at most what it began with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from params.data import Data
 
 
-@dataclass
-class Dctcp:
+class Dctcp(Data, frozen=False):
     """A sender, told of every acknowledgement."""
 
     cwnd: float

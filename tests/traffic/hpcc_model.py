@@ -10,8 +10,10 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from params.data import Data
 
 ETA, MAX_STAGE, ADDITIVE = 0.95, 5, 80.0
 PLACES = (
@@ -29,8 +31,7 @@ class Hop(NamedTuple):
     sent: float | None
 
 
-@dataclass
-class Window:
+class Window(Data, frozen=False):
     """A sender's: bytes in flight, and the rate they leave at."""
 
     line: float

@@ -4,14 +4,15 @@ what is added of what is free.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import exp, log
+
+from params.data import Data
 
 SLOWEST = 1000  # times slower than the link
 
 
-@dataclass
-class Flow:
+class Flow(Data, frozen=False):
     """A flow's rate, in bits a second, by what its answers tell."""
 
     line: float

@@ -5,8 +5,10 @@ Hops tell what the paper has them tell: queue length, time stamp, bytes sent so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from params.data import Data
 
 
 class Int(NamedTuple):
@@ -18,8 +20,7 @@ class Int(NamedTuple):
     b: float
 
 
-@dataclass
-class PowerTcp:
+class PowerTcp(Data, frozen=False):
     """A sender's window in bytes."""
 
     host_bw: float  # bytes a ns

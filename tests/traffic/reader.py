@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from params.data import Data
 from traffic.frames import ROCE_PORT, FrameError, Opcode, icrc
 
 _ETHERNET = struct.Struct("!6s6sH")
@@ -17,8 +17,7 @@ _IMMDT = struct.Struct("!I")
 _ICRC = struct.Struct("<I")
 
 
-@dataclass(frozen=True, slots=True)
-class RoceFrame:
+class RoceFrame(Data):
     """What a receiver takes from a sound frame of an RDMA WRITE."""
 
     src: IPv4Address

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from params.data import Data
 
 
-@dataclass
-class Timely:
+class Timely(Data, frozen=False):
     """A sender's rate in bits a second, moved by each completion event's round trip."""
 
     line: float
@@ -51,8 +50,7 @@ class Timely:
         return self.rate * (1 - self.beta * normalized_gradient)
 
 
-@dataclass
-class OncePerRound:
+class OncePerRound(Data, frozen=False):
     """HPCC's simulator's: sequence numbers say which answer counts, and any rise leads to hyper.
 
     The first answer only begins; then one counts once what was sent after the last is answered.

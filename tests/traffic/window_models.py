@@ -11,14 +11,15 @@ trips. RCCC's credit is a sum that 24 bits of a packet tell in units of 256 byte
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from params.data import Data
 
 REFERENCE_RTT = 12_000.0  # ns, at 100 Gb/s: what htsim's constants are for
 REFERENCE_BDP = 12.5 * REFERENCE_RTT
 
 
-@dataclass
-class Link:
+class Link(Data, frozen=False):
     """What a window starts from."""
 
     bps: int
@@ -32,8 +33,7 @@ class Link:
         return self.bps / 8e9 * self.rtt
 
 
-@dataclass
-class Nscc:
+class Nscc(Data, frozen=False):
     """A sender's window."""
 
     link: Link
@@ -155,8 +155,7 @@ class Nscc:
             self.qa_endtime, self.achieved_bytes = 0, 0.0
 
 
-@dataclass
-class Swift:
+class Swift(Data, frozen=False):
     """A sender's window, in packets, under whole round trips."""
 
     link: Link
@@ -198,8 +197,7 @@ class Swift:
             self.bounds()
 
 
-@dataclass
-class Rccc:
+class Rccc(Data, frozen=False):
     """What a sender may still send of what its receiver granted."""
 
     link: Link

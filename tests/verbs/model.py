@@ -11,8 +11,10 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, IntFlag
+
+from params.data import Data
 
 PAIRS = 2
 POOL = 1 << 16
@@ -79,8 +81,7 @@ RECEIVED, RECEIVED_WRITE = 128, 129
 WITH_GRH, WITH_IMM, WITH_INV = 1, 2, 8  # some tell of every packet that it had a GRH
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Data):
     """One, as the player of plans reads it."""
 
     pair: int
@@ -111,8 +112,7 @@ class Operation:
         return b"".join(pool[at : at + length] for at, length in self.pieces)
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Data):
     """What one of two programs asks of the other."""
 
     mtu: int
@@ -159,8 +159,7 @@ def _pieces(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Able:
+class Able(Data):
     """What both ends can do: all of it, if nothing else is said."""
 
     invalidates: bool = True
@@ -216,8 +215,7 @@ def draw_plan(seed: int, operations: int, mtu: int, able: Able = ABLE) -> Plan:
 # --- what came of it ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Data):
     """What a player wrote down."""
 
     kind: str
@@ -246,8 +244,7 @@ def records(log: bytes) -> Iterator[Record]:
         at += size
 
 
-@dataclass(slots=True)
-class _Read:
+class _Read(Data, frozen=False):
     """A READ that may not be over, and what was written since to where it reads."""
 
     place: int
@@ -268,8 +265,7 @@ class _Read:
                    for start, data in self.later)  # fmt: skip
 
 
-@dataclass
-class Direction:
+class Direction(Data, frozen=False):
     """One end's requests of a pair, and what they leave at the other."""
 
     operations: Sequence[Operation]

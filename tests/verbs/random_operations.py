@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from params.data import Data
 from switch import build
 from tests.verbs.model import Plan, differences, draw_plan
 from tests.verbs.wire import libraries_in, over_wire
@@ -33,8 +33,7 @@ A_ROUND = 10_000
 MILLION = 1_000_000
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Data):
     """So many operations in either direction, all that is drawn of them from one seed."""
 
     seed: int

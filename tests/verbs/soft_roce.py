@@ -18,10 +18,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from params.data import Data
 from tests.verbs.model import PIECES, Able, Plan, differences, draw_plan
 from tests.verbs.random_operations import MTUS, compile_player
 from tests.verbs.wire import libraries_in
@@ -90,8 +90,7 @@ def network() -> Iterator[int]:
         subprocess.run(["ip", "link", "del", THEIRS], capture_output=True, check=False)
 
 
-@dataclass(frozen=True)
-class Ends:
+class Ends(Data):
     """Where programs are started."""
 
     libraries: Path

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from lab.errors import LabError
 from lab.machine.native_host import nccl_rank_program
 from lab.runs.nccl_tests import fitted
 from lab.runs.verbs import bytes_of_pair
+from params.data import Data
 from switch import build
 from tests.lab.conftest import closlab
 from tests.verbs.random_operations import ABI, STRICT
@@ -33,8 +34,7 @@ ROW = re.compile(r"^ +(\d+) +(\d+) +(\w+) +(\w+) +(-?\d+)((?: +[\d.]+| +N/A){8})
 # --- plans ----------------------------------------------------------------------------------------
 
 
-@dataclass
-class Line:
+class Line(Data, frozen=False):
     """A transfer as a rank's plan has it."""
 
     connection: int
@@ -45,8 +45,7 @@ class Line:
     is_over: bool = False
 
 
-@dataclass
-class Part:
+class Part(Data, frozen=False):
     """A rank's plan for one size."""
 
     words: Iterator[int]

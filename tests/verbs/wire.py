@@ -20,12 +20,13 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
 from lab.machine.native_host import verbs_libraries
 from lab.runs.adapter_files import found_by, lay_out
+from params.data import Data
 from tests.veths import unshare
 from topologies.offload import switch_off_checksum_offload
 
@@ -45,8 +46,7 @@ def ip(words: str, *, pid: int | None = None) -> None:
     subprocess.run([*entering, "ip", *words.split()], check=True)
 
 
-@dataclass
-class Host:
+class Host(Data, frozen=False):
     """A program in a network of its own, which waits for a line before it begins."""
 
     number: int
@@ -101,8 +101,7 @@ def is_roce(frame: bytes) -> bool:
     return frame[12:14] == b"\x08\x00" and frame[23] == 17 and frame[36:38] == ROCE
 
 
-@dataclass
-class Wire:
+class Wire(Data, frozen=False):
     """What comes at one end goes to the other, more or less."""
 
     hosts: list[Host]

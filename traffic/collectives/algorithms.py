@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from params.data import Data
 from traffic.collectives import (
     barrier,
     bounds,
@@ -29,8 +29,7 @@ from traffic.collectives.nccl import NcclProtocol
 from traffic.collectives.schedule import LOSSLESS, Activity, ScheduleBuilder
 
 
-@dataclass(frozen=True)
-class Algorithm:
+class Algorithm(Data):
     """How an operation is carried out."""
 
     layout: Callable[[Collective], Layout]

@@ -14,8 +14,9 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from params.data import Data
 from traffic.collectives.errors import ScheduleError, SizeError
 from traffic.collectives.schedule import Mode, Schedule
 from traffic.collectives.timeline import NEVER, Timeline
@@ -23,8 +24,7 @@ from traffic.collectives.timeline import NEVER, Timeline
 _READY, _HEAD, _END = range(3)
 
 
-@dataclass(frozen=True)
-class AlphaBeta:
+class AlphaBeta(Data):
     """The fabric: latency and rate, and what is wrong with the ports of some ranks."""
 
     alpha_ns: int = 1000

@@ -10,11 +10,11 @@ output.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
+from params.data import Data
 from traffic.collectives.errors import AlgorithmError, RankError, SizeError
 from traffic.collectives.nccl import COSTS, RINGS, SWITCHES, TREES, Cost, NcclProtocol
 
@@ -27,8 +27,7 @@ _PIECE_BYTES = 1 << 17
 _DEFAULT_PIECES = 64
 
 
-@dataclass(frozen=True)
-class Collective:
+class Collective(Data):
     """One collective operation. Members are numbered by their place in ``ranks``."""
 
     op: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from params.data import Data
 from traffic.collectives.collective import Collective, Layout
 from traffic.collectives.schedule import Mode, ScheduleBuilder
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Data):
     """Where an algorithm adds its transfers, speaking of members and chunks.
 
     A member's gate holds back everything it sends, for it may send on what others gave it only

@@ -8,15 +8,14 @@ degree of 8, tensor traffic stays in the node.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from params.data import Data
 from traffic.collectives.errors import RankError
 
 Group = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class ParallelGroups:
+class ParallelGroups(Data):
     """Who talks with whom, by the degrees of parallelism."""
 
     tensor: int

@@ -20,8 +20,9 @@ with. The latency of a step is that of a whole hop, so a fabric's own delays com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from params.data import Data
 
 RINGS, TREES, SWITCHES = "ring", "tree", "switch"
 
@@ -34,8 +35,7 @@ class NcclProtocol(StrEnum):
     LL = "ll"
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Data):
     """What a message costs beside its own bytes on the wire."""
 
     launch_ns: int  # once, before the first

@@ -6,15 +6,14 @@ An all-to-all among 1,024 ranks has a million of them, so they are columns like 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 
+from params.data import Data
 from traffic.collectives.schedule import Schedule
 
 NO_PATH = -1  # of work
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(Data, eq=False):
     """By a path's number: its ends and channel, and the activity of the last that it carries."""
 
     src: array[int]

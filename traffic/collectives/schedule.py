@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from params.data import Data
 from traffic.collectives.collective import Collective
 from traffic.collectives.errors import PlacementError, RankError, ScheduleError, SizeError
 
@@ -76,8 +77,7 @@ class Transfer(NamedTuple):
     mode: Mode
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(Data):
     """What a set of transfers is for."""
 
     kind: Literal["collective", "flows", "compute", "node", "wait"]
@@ -90,8 +90,7 @@ class Activity:
     collective: Collective | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Data, eq=False):
     """A frozen graph of transfers; every column is a read-only array indexed by transfer id."""
 
     ranks: int

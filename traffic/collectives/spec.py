@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from params.classes import Priority
+from params.data import Data
 from params.section import Strict
 from params.units import Host, Size
 from traffic.collectives.algorithms import add_collective, collective
@@ -19,8 +19,7 @@ from traffic.collectives.schedule import LOSSLESS, Schedule, ScheduleBuilder
 from traffic.collectives.wording import complaint
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Data):
     """What traffic has to know of the fabric it is for."""
 
     hosts: int

@@ -18,8 +18,9 @@ What switches carry out is not proved here: that is for tests of theirs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from params.data import Data
 from traffic.collectives.algorithms import find_algorithm
 from traffic.collectives.collective import IN_NETWORK, Collective
 from traffic.collectives.errors import ScheduleError, SizeError
@@ -51,8 +52,7 @@ def prove(schedule: Schedule) -> None:
             _Proof(activity.collective, transfers).run()
 
 
-@dataclass
-class _Accesses:
+class _Accesses(Data, frozen=False):
     """Who touched a chunk of a member since it was last written in order; positions, not ids."""
 
     readers: list[int] = field(default_factory=list)

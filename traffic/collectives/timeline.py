@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from params.data import Data
 from traffic.collectives.errors import ScheduleError
 
 NEVER = -1
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(Data):
     """By transfer id: when it was posted and when it was delivered; `NEVER` if it was not.
 
     A transfer is posted when all it waited for has ended and its delay has passed. Work is posted

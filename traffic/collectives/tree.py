@@ -23,8 +23,7 @@ a send waits for the one that many before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from params.data import Data
 from traffic.collectives.collective import Collective, Even
 from traffic.collectives.draft import Draft
 from traffic.collectives.schedule import Mode
@@ -32,8 +31,7 @@ from traffic.collectives.schedule import Mode
 MAX_WINDOW = 8
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(Data):
     """A binary tree of members: parents and children by member, and an order parents first."""
 
     parent: tuple[int | None, ...]

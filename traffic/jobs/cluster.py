@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from random import Random
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from params.data import Data
 from params.units import DurationNs
 from traffic.collectives import (
     Activity,
@@ -94,8 +95,7 @@ class ClusterSpec(Spec):
         return self
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Data):
     """Some steps of a job, on hosts, without a break."""
 
     hosts: tuple[int, ...]
@@ -104,8 +104,7 @@ class Piece:
     began_ns: float  # by the scheduler's estimates
 
 
-@dataclass
-class ClusterJob:
+class ClusterJob(Data, frozen=False):
     """One job of a cluster, and what the scheduler made of it."""
 
     name: str
@@ -139,8 +138,7 @@ def _span(timeline: Timeline, first: int, last: int) -> tuple[int, int] | None:
     return min(begins), max(ends)
 
 
-@dataclass(frozen=True)
-class Cluster:
+class Cluster(Data):
     """What a cluster's scheduler decided."""
 
     spec: ClusterSpec
@@ -185,8 +183,7 @@ def _arriving(spec: ClusterSpec, site: Site) -> Iterator[ClusterJob]:
             yield ClusterJob(name, 0, entry.job, ranks, entry.urgency, at_ns, alone_ns)
 
 
-@dataclass
-class _Running:
+class _Running(Data, frozen=False):
     job: ClusterJob
     hosts: list[int]
     began_ns: float

@@ -12,12 +12,13 @@ as on a fabric that never blocks. When things happen is the run's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.data import Data
 from params.units import DurationNs, Size
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, Site
 from traffic.collectives.collective import Even
@@ -26,8 +27,7 @@ from traffic.jobs.job import Job, Threads
 Tokens = Annotated[int, Field(ge=1, le=10**6)]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Data):
     """One request, as the schedule has it."""
 
     arrives_ns: int

@@ -7,11 +7,11 @@ themselves, so they run beside jobs on the same hosts, as background traffic doe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from params.data import Data
 from traffic.collectives import CollectiveSpec, Schedule, Site, Spec, SpecError, merge
 from traffic.collectives.errors import nearest
 from traffic.jobs.cluster import Cluster, ClusterSpec, plan
@@ -89,8 +89,7 @@ _MODELS: tuple[type[Spec], ...] = (
 KINDS = {model.model_fields["kind"].default: model for model in _MODELS}
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(Data):
     """Traffic on a site: what to run, where jobs went, and which hosts' links are slow."""
 
     schedule: Schedule

@@ -29,11 +29,11 @@ so that a simulator can afford a job whose compute and communication keep their 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from params.data import Data
 from traffic.collectives import (
     Activity,
     Collective,
@@ -199,8 +199,7 @@ class TrainingJob(Job):
             )
 
 
-@dataclass(frozen=True)
-class _Pass:
+class _Pass(Data):
     """One micro-batch through one stage."""
 
     forward: bool

@@ -7,8 +7,9 @@ it: an all-gather's parts by rank, an all-to-all's blocks by peer, whatever the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from params.data import Data
 from traffic.collectives import (
     IN_NETWORK,
     Activity,
@@ -44,8 +45,7 @@ _REDUCING = ("all-reduce", "reduce-scatter", "send-receive")  # whose table name
 _SIZES_MAX = 4096
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(Data):
     """What is to be measured."""
 
     __test__ = False  # of pytest's
@@ -150,8 +150,7 @@ def schedule_of(test: Test, size: int) -> tuple[Schedule, Layout | None] | None:
     return builder.build(), None
 
 
-@dataclass
-class _Rank:
+class _Rank(Data, frozen=False):
     """A rank's plan while it is written."""
 
     connections: dict[tuple[int, int, int], int] = field(default_factory=dict)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
+from params.data import Data
 from traffic.collectives import Activity, RankError, Schedule, ScheduleBuilder, SizeError
 from traffic.patterns.sizes import SizeDistribution
 
@@ -31,8 +31,7 @@ class Flow(NamedTuple):
     start_ns: int = 0
 
 
-@dataclass(frozen=True)
-class FlowSet:
+class FlowSet(Data):
     """Flows and what they have in common."""
 
     name: str

@@ -17,19 +17,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
 from files import FileError, read_text
+from params.data import Data
 from params.quantity import summed
 from traffic.collectives import SizeError
 from traffic.collectives.errors import nearest
 
 
-@dataclass(frozen=True)
-class SizeDistribution:
+class SizeDistribution(Data):
     """Points (bytes, share of flows no larger), ending at 1."""
 
     name: str

@@ -26,9 +26,9 @@ tells no number of GPUs, nor do older files of the other kind: `gpus` does.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from params.data import Data
 from traffic.collectives import TrafficError
 from traffic.traces.graph import MAX_DEEDS, MAX_RANKS, Graph, TraceError
 from traffic.traces.text import lines_of, whole
@@ -45,8 +45,7 @@ _COLUMNS = 12
 _SUFFIXES = ("_DP_EP", "_EP")  # the longer first
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Data):
     """What a layer computes, and what is exchanged then."""
 
     compute_ns: int
@@ -55,8 +54,7 @@ class Phase:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Data):
     """Three passes and the update."""
 
     name: str
@@ -67,8 +65,7 @@ class Layer:
     update_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Data):
     """What a file says."""
 
     gpus: int

@@ -17,11 +17,12 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
 from files import FileError, opened, parse_json
+from params.data import Data
 from traffic.collectives import Schedule
 from traffic.traces import protobuf as wire
 from traffic.traces.graph import Graph, TraceError
@@ -47,8 +48,7 @@ _OP_NAMES = {1: "reduce", 3: "gather", 4: "scatter", 8: "reduce-scatter by block
 Value = int | float | str
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Data, frozen=False):
     """What a rank does: compute, send, receive, or take part in a collective."""
 
     id: int = 0

@@ -15,17 +15,17 @@ are read, and change nothing: a rank here does side by side what does not wait.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from params.data import Data
 from traffic.traces.graph import MAX_RANKS, Graph, TraceError
 from traffic.traces.text import text_of, whole
 
 _WORD = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|(\n)|([A-Za-z0-9_.]+|[{}:;])|([^\s])", re.DOTALL)
 
 
-@dataclass(slots=True)
-class _Deed:
+class _Deed(Data, frozen=False):
     place: str
     kind: str
     amount: int

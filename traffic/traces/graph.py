@@ -11,10 +11,11 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 
+from params.data import Data
 from traffic.collectives import Activity, Schedule, ScheduleBuilder, TrafficError, add_collective
 from traffic.collectives.algorithms import channel_room, collective
 from traffic.collectives.collective import Collective
@@ -38,8 +39,7 @@ class _Kind(IntEnum):
     COLLECTIVE = 3
 
 
-@dataclass(slots=True)
-class _Meeting:
+class _Meeting(Data, frozen=False):
     """A collective while its members gather."""
 
     what: Collective

@@ -20,9 +20,10 @@ wait, if several have to be asked or told.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from params.data import Data
 from traffic.traces.graph import MAX_DEEDS, MAX_RANKS, Graph, TraceError
 from traffic.traces.text import lines_of, whole
 
@@ -35,8 +36,7 @@ _TELLING_BYTES = 1
 _TAG = 1  # of what tells of triggers; flows have 0
 
 
-@dataclass(slots=True)
-class _Flow:
+class _Flow(Data, frozen=False):
     place: str
     src: int
     dst: int
@@ -47,8 +47,7 @@ class _Flow:
     receive_done: int = 0
 
 
-@dataclass(slots=True)
-class _Trigger:
+class _Trigger(Data, frozen=False):
     place: str
     fires_after: int
     sent: list[int] = field(default_factory=list)  # flows that fire it at their source

@@ -22,11 +22,12 @@ as large as the data's share of it.
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from files import FileError
+from params.data import Data
 from traffic.reading import parse_xml
 from traffic.traces.graph import Graph, TraceError
 from traffic.traces.text import text_of, whole
@@ -43,8 +44,7 @@ Sum = Counter[tuple[int, int]]  # what a chunk holds: of whom, and which of thei
 Place = tuple[str, int]
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Data, frozen=False):
     """One step of a threadblock."""
 
     type: str
@@ -54,8 +54,7 @@ class Step:
     wait: tuple[int, int] | None  # a threadblock of this GPU, and how many of its steps
 
 
-@dataclass(slots=True)
-class Block:
+class Block(Data, frozen=False):
     """A threadblock."""
 
     gpu: int
@@ -66,8 +65,7 @@ class Block:
     steps: list[Step] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Algorithm:
+class Algorithm(Data, frozen=False):
     """What a file says."""
 
     name: str

@@ -5,8 +5,9 @@ RoCEv2 on the fabric by them; `rc.h` is where to begin.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from params.data import Data
 
 __all__ = ["CLOCK_SOURCE", "LIBRARIES", "VERBS_COUNTERS", "Library"]
 
@@ -21,8 +22,7 @@ _ADAPTER = (
 _CONNECTIONS = ("rdma_cm", "cm_endpoint", "cm_event", "cm_refused", "cm_wire")
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Data):
     """A shared object that programs know by name."""
 
     name: str

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from lab.results.snapshot import Happening, Snapshot
 from lab.runs.adapter_files import counted
 from lab.scenario.live_actions import cables
 from lab.scenario.model import Scenario
+from params.data import Data
 from topologies import Fabric
 from views.report.steps import Step
 from views.report.topology import CLASSES, outline
@@ -49,8 +50,7 @@ class NoHands:
         raise NotImplementedError(words)  # nobody asks: the words are none
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(Data):
     """What does not change while a run lasts."""
 
     scenario: Scenario
@@ -108,8 +108,7 @@ def _step(step: Step, numbers: dict[str, int]) -> list[Any]:
 Cells = tuple[int, int, int, int, int]  # queue, busy, paused, marked, dropped
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Data):
     """A snapshot with its number, and its directions as the page is told of them."""
 
     number: int
@@ -140,8 +139,7 @@ class Frame:
         return record
 
 
-@dataclass
-class Hub:
+class Hub(Data, frozen=False):
     """The snapshots of a run so far, the last of them remembered."""
 
     scene: Scene

@@ -23,11 +23,12 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError, MissingTool
+from params.data import Data
 from views.live import gnmi, metrics, tune_routes
 from views.live.alone import MADE, PAGE
 from views.live.hub import Frame, Hub
@@ -55,8 +56,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Data):
     """Where a page is, and the token by which one may change what it shows."""
 
     port: int

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from lab.results.snapshot import Books, Happening, Looker, Messages, Snapshot, W
 from lab.results.watch import Watch
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
+from params.data import Data
 from views.live.hub import Hub, Scene
 
 _LOOK_S = 0.05
@@ -32,8 +33,7 @@ _SESSIONS_S = 1.0  # between two questions for what routing daemons say
 _LIVES_S = 0.5  # between two looks at whether the lab is there
 
 
-@dataclass
-class Tail:
+class Tail(Data, frozen=False):
     """A lab that is watched, and what may be asked of it."""
 
     lab: RunningLab

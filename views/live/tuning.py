@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.levers import lever, levers, offered
 from lab.scenario.model import Scenario, remarks
+from params.data import Data
 from views.live.kept import film
 from views.report import verdict
 from views.report.kept import KeptRun, unkept
@@ -50,8 +51,7 @@ class Overtaken(LabError):  # noqa: N818  (nothing went wrong)
     """Somebody stopped it, or turned something else meanwhile."""
 
 
-@dataclass
-class _Asked:
+class _Asked(Data, frozen=False):
     """That somebody wants to know what becomes of some settings."""
 
     settings: Settings
@@ -64,8 +64,7 @@ class _Asked:
         self.end.set()
 
 
-@dataclass(frozen=True)
-class _Made:
+class _Made(Data):
     """A run, or how far it came, and what it takes to find out what something in it cost."""
 
     asked: _Asked
@@ -84,8 +83,7 @@ class _Made:
         return self.experiment.scenario.question in ASKED and not self.outcome.ended
 
 
-@dataclass
-class Tuning:
+class Tuning(Data, frozen=False):
     """One scenario, and what it is compared with."""
 
     name: str  # as `closlab run` takes it

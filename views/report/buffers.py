@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lab.results.outcome import Stock
 from lab.scenario.memory import Memory
+from params.data import Data
 from params.quantity import NANOSECONDS, duration, size
 from views.report.kept import KeptRun
 from views.report.noted import over_time
@@ -20,8 +20,7 @@ _POINTS = 260
 _LITTLE = 0.02  # of what there is to share: below it there is nothing to see
 
 
-@dataclass(frozen=True, slots=True)
-class _Strip:
+class _Strip(Data):
     """Something that fills up, and what limits it."""
 
     name: str

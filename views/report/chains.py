@@ -11,9 +11,9 @@ there longest.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lab.results.cluster import JobOfCluster
+from params.data import Data
 from params.quantity import duration, listed, number, percent, plural, size
 from views.report.kept import KeptFlow, KeptRun, once
 from views.report.standing import Row, chain, led_to, paused
@@ -25,8 +25,7 @@ _MAX_PHASES = 32  # the first
 _MAX_JOBS = 64  # those that the fabric slowed most
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Data):
     """Of one direction: what is said, and the directions that it is about."""
 
     said: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from params.data import Data
 from params.quantity import Unit
 from views.report.palette import FAINT, INK, SERIES
 from views.report.svg import (
@@ -28,8 +28,7 @@ _LEFT, _RIGHT, _TOP, _HEIGHT, _AXIS = 46.0, WIDTH - 8, 24.0, 180.0, 32.0
 _ROW = 22.0
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Data):
     """Several measurements of the same: where they lie, and where their mean does."""
 
     mean: float

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from lab.results.outcome import PauseNote
 from lab.scenario.memory import Memory
+from params.data import Data
 from params.quantity import NANOSECONDS, duration, percent, plural, size
 from views.report.kept import KeptRun
 from views.report.moments import draw_events, room_for_events
@@ -34,8 +34,7 @@ _MAX_HELD = 3  # told in words
 _MAX_SIGNS = 400  # of XOFF and XON: more than anybody could tell apart
 
 
-@dataclass(frozen=True, slots=True)
-class Zoom:
+class Zoom(Data):
     """The first pauses, to the nanosecond: of several runs the same stretch of time and scale."""
 
     begin_ns: int
@@ -64,8 +63,7 @@ def _first(run: KeptRun) -> PauseNote | None:
     return min(xoffs, key=lambda note: (note.time_ns, note.link), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Data):
     """What the fullest port of a switch held of a class, and its thresholds."""
 
     switch: str

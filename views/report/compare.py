@@ -7,7 +7,6 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import cycle
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.results.result import REPORT, RESULT
+from params.data import Data
 from views.report import page, plots, words
 from views.report.differences import distinctions
 from views.report.figures import PICTURES, Figures
@@ -37,8 +37,7 @@ _LONGEST_NAME = 24  # of what stands above a column
 _BY_ITSELF = re.compile(r"^\d+$|\d{8}-\d{6}")  # a folder that nobody gave a name
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Data):
     """Runs to be compared."""
 
     runs: tuple[KeptRun, ...]

@@ -6,13 +6,13 @@ import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.results.result import REPORT, RESULT
+from params.data import Data
 from params.quantity import size
 from views.report import page
 from views.report.differences import since_shipped
@@ -24,8 +24,7 @@ _SHOWN = ("duration_ns", "gpu_utilisation", "drops.total", "pfc.xoff_frames", "f
 HEAD = ("run", "when", "what", "changed", *(BY_KEY[key].name for key in _SHOWN), "to be believed")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Data):
     """A folder of the index: a run, or several side by side, or what came to nothing."""
 
     folder: Path

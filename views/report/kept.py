@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, wraps
 from itertools import islice, pairwise, starmap, takewhile
 from pathlib import Path
@@ -19,6 +19,7 @@ from lab.results.outcome import Note, Outcome, PauseNote, Stock
 from lab.results.result import RESULT, SCHEMA, Result
 from lab.results.run_folder import flow_rows, work_rows
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from topologies import Fabric, TopologyError
 from traffic.collectives import TrafficError, complaint
 
@@ -53,8 +54,7 @@ class KeptWork(NamedTuple):
     what: str = ""
 
 
-@dataclass(frozen=True)
-class KeptRun:
+class KeptRun(Data):
     """A run's result, and what happened when."""
 
     folder: Path

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from params.data import Data
 from params.quantity import NANOSECONDS, duration, number, plural, size
 from views.report.chains import slow
 from views.report.kept import KeptFlow, KeptRun
@@ -54,8 +54,7 @@ _APART = 1.2  # what is nearer is drawn as one where there is very much
 _Place = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Data):
     """A message, or work, in its row."""
 
     start: float

@@ -8,10 +8,10 @@ Nothing is added up here, so that nothing can be wrong: ``#wrong`` is N/A.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lab.errors import RunError
+from params.data import Data
 from traffic.collectives import Collective
 from traffic.jobs import Workload
 from views.report.kept import KeptRun
@@ -26,8 +26,7 @@ _ADDS = ("all-reduce", "reduce-scatter")
 _SPLITS = ("reduce-scatter", "all-gather", "all-to-all")  # whose count is what one rank gets
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Data):
     """One collective of one run."""
 
     op: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lab.results.result import Result
+from params.data import Data
 from params.quantity import (
     BYTES,
     JOULES,
@@ -21,16 +21,14 @@ from params.quantity import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Data):
     """What kind of quantity a figure is."""
 
     text: Callable[[float], str]
     units: Sequence[Unit]  # for an axis
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Data):
     """One figure of a run."""
 
     key: str  # for machines: where it stands in result.json

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
+from params.data import Data
 from views.report.moments import SCRIPT
 from views.report.palette import DAY, NIGHT, variables
 from views.report.paper import PORTRAIT, Paper
@@ -146,8 +146,7 @@ h2,h2+.about{break-after:avoid}@page{size:A4;margin:14mm}}
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Data):
     """A drawing with what it shows; one without a drawing says why in its caption."""
 
     title: str

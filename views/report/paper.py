@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
+from params.data import Data
 from params.quantity import summed
 from views.report.svg import WIDTH, Drawing
 
@@ -23,8 +23,7 @@ _TEXT = 10.5  # the size of letters
 _LETTER = 0.53  # how wide one is, of its size
 
 
-@dataclass(frozen=True, slots=True)
-class Paper:
+class Paper(Data):
     """A4, in CSS pixels, and how many columns of drawings stand on it."""
 
     width: float

@@ -11,9 +11,10 @@ its links lead to, and every link has two cells:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from params.data import Data
 from params.quantity import packets, percent, plural
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
@@ -41,8 +42,7 @@ def pods(fabric: Fabric) -> dict[Node, int]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Data):
     """Switches that are drawn together."""
 
     name: str
@@ -101,8 +101,7 @@ def unfolded(
     return drawn, max(range(len(found)), key=matters)
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Data):
     """How links were used."""
 
     run: KeptRun
@@ -144,8 +143,7 @@ def _hosts(fabric: Fabric, leaf: Node) -> list[Node]:
     return [link.a for link in _links(fabric, leaf) if link.a.kind is NodeKind.HOST]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
+class _Cells(Data):
     """What rows are made of: drawn when all of them are there, a colour at a time."""
 
     used: _Use

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_letters
 from typing import NamedTuple
 
 from lab.results.outcome import Note
 from lab.results.percentiles import Percentiles
+from params.data import Data
 from params.quantity import (
     BYTES,
     NANOSECONDS,
@@ -71,8 +71,7 @@ _FEW_WAYS = 6  # whose names have room
 _WORTH_SHARING = 0.01  # of all bytes: what a switch sends up that is more than acknowledgements
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Data):
     """What the scales of several runs' plots have in common.
 
     Side by side the same length means the same. Where one run lasts so much longer that others
@@ -167,8 +166,7 @@ def _queues_title(run: KeptRun) -> str:
     return "; ".join(said) + "."
 
 
-@dataclass(frozen=True, slots=True)
-class _QueueStrip:
+class _QueueStrip(Data):
     """A queue's length over time."""
 
     run: KeptRun
@@ -220,8 +218,7 @@ class _QueueStrip:
             yield points[-1][1], "drops", DROP
 
 
-@dataclass(frozen=True, slots=True)
-class _EventStrip:
+class _EventStrip(Data):
     """How many of something happened when; the highest bar is told in numbers."""
 
     label: str

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 
+from params.data import Data
 from topologies import Node, NodeKind
 from views.report.kept import KeptRun
 from views.report.palette import DROP, FAINT, INK, PAPER, PAUSE, QUEUE, STRAGGLER, VICTIM
@@ -39,8 +39,7 @@ _SPOILS = "slow", "lose", "corrupt", "duplicate", "reorder"
 _ROW = FONT + 4
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Data):
     """A mark on a host, or on a direction of a link between switches."""
 
     where: str

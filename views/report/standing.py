@@ -7,11 +7,12 @@ still for longer while that by which its packets would go on does.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from lab.results.causes import Held
 from lab.results.outcome import PauseNote
+from params.data import Data
 from params.quantity import summed
 from views.report.kept import KeptRun, once
 
@@ -22,8 +23,7 @@ _MIN_HELD = 0.05  # of a row's time: less is not told
 Span = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Data):
     """A direction that stood still."""
 
     name: str

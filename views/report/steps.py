@@ -9,9 +9,9 @@ Found in what was noted, for any run; a step that did not happen is not told.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from lab.scenario.faults import EventNote, fault_notes
+from params.data import Data
 from params.quantity import duration, listed, number, plural, size
 from views.report.kept import KeptFlow, KeptRun
 from views.report.reasons import REASONS
@@ -25,8 +25,7 @@ _AGAIN = 0.3  # of the directions that stood still before: as many after it is o
 _QUEUED = 4096  # bytes, from which on a queue is worth a step
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Data):
     """A moment."""
 
     at_ns: float

@@ -12,10 +12,11 @@ Lines between hundreds of switches show nothing; cells do, and say the rest wher
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import NamedTuple
 
+from params.data import Data
 from params.quantity import packets, percent
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
@@ -43,8 +44,7 @@ class Cell(NamedTuple):
     directions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Shares:
+class Shares(Data):
     """What strips show of a fabric; what was neither paused nor dropped has no row."""
 
     fabric: Fabric

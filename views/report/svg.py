@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from itertools import pairwise
 from typing import Any
 
+from params.data import Data
 from params.quantity import Unit, quantity, unit_for
 from views.report.palette import DAY, FAINT, INK, PAPER, RULE, SERIES
 
@@ -50,8 +51,7 @@ def width_of(text: str) -> float:
     return len(text) * _LETTER
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Data):
     """An element: line, rect, circle, path or text, with SVG's attributes."""
 
     name: str
@@ -73,8 +73,7 @@ class Shape:
         return SMALL if self.has("tick") else FONT
 
 
-@dataclass
-class Drawing:
+class Drawing(Data, frozen=False):
     """A picture under construction; its shapes are written out by a page, an SVG or a PDF."""
 
     height: float
@@ -214,8 +213,7 @@ def _value(value: object) -> str:
     return _quoted(str(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Data):
     """From values to places on the paper."""
 
     low: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import mean
@@ -12,6 +12,7 @@ from statistics import mean
 from pydantic import TypeAdapter, ValidationError
 
 from lab.scenario import shipped
+from params.data import Data
 from params.quantity import BYTES, NANOSECONDS, PLAIN, Unit, plural
 from params.units import DurationNs, Size
 from views.report import page
@@ -54,8 +55,7 @@ _MAX_ROWS = 500
 Bounds = Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class SweptRun:
+class SweptRun(Data):
     """One run of a sweep."""
 
     number: int
@@ -63,8 +63,7 @@ class SweptRun:
     figures: Mapping[str, float]  # by their keys, those that apply
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(Data):
     """A scenario under many settings."""
 
     scenario: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from lab.results.result import LinkUse
+from params.data import Data
 from params.quantity import duration, packets, percent, plural, size
 from topologies import Fabric, Link, Node, NodeKind
 from views.report.kept import KeptRun
@@ -296,8 +296,7 @@ class _Line:
         return (*self.at(start), *self.at(end))
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Data):
     """What is told of a direction of a link."""
 
     use: LinkUse

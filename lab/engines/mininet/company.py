@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from controller import LinkSpec
 from lab.errors import RunError
+from params.data import Data
 from topologies import Node, TopologyError
 from topologies.ip import run_ip
 from topologies.offload import switch_off_checksum_offload
@@ -27,8 +28,7 @@ VXLAN_PORT = 4789
 WRAPPING = 20 + 8 + 8  # bytes of IPv4, UDP and VXLAN around a frame
 
 
-@dataclass(frozen=True)
-class Crossing:
+class Crossing(Data):
     """This machine's end of a cable to another."""
 
     node: Node
@@ -44,8 +44,7 @@ class Crossing:
         return self.node.interface(self.port)
 
 
-@dataclass
-class Company(ABC):
+class Company(Data, ABC, frozen=False):
     """All machines of a run."""
 
     nodes: Collection[Node]  # that are here

@@ -17,7 +17,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from controller import NextHop, Route, Settings, SwitchPlan, Target, routes_behind, routes_of
@@ -39,6 +38,7 @@ from lab.machine.speed import slowness
 from lab.results.outcome import RouteChange, Routed
 from lab.scenario.model import ControlSettings
 from lab.scenario.topology import OutsideRouter
+from params.data import Data
 from topologies import Fabric, Node, NodeKind
 from topologies.ip import run_ip
 from topologies.offload import network_of, switch_off_checksum_offload
@@ -65,8 +65,7 @@ def control_interfaces(fabric: Fabric, switch: Node) -> dict[int, str]:
     return {control_port(port): interface(switch, port) for port in fabric.ports(switch)}
 
 
-@dataclass(frozen=True, slots=True)
-class Converged:
+class Converged(Data):
     """That all switches knew the way to everywhere."""
 
     took_s: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
@@ -24,14 +24,14 @@ from lab.errors import RunError
 from lab.machine.speed import slowness
 from lab.machine.supervisor import supervisor
 from lab.scenario.faults import Event
+from params.data import Data
 from topologies import Fabric, Link, Node
 from topologies.mininet_topo import build_network, remove_network
 
 _PING_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class PingResult:
+class PingResult(Data):
     """Which ordered pairs of hosts answered a ping."""
 
     answered: frozenset[tuple[Node, Node]]

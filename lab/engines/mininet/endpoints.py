@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +50,7 @@ from lab.scenario.faults import (
     cut_links,
 )
 from lab.scenario.live_actions import as_it_was
+from params.data import Data
 from params.quantity import duration
 from topologies import Node
 from traffic.collectives import Timeline
@@ -167,8 +168,7 @@ def run(
     )
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Data):
     """A run, or a machine's part of one, before all ends of cables have been asked."""
 
     outcome: Outcome
@@ -623,8 +623,7 @@ def _timeline(experiment: Experiment, reports: dict[Node, EndpointReport]) -> Ti
     return Timeline.gather(len(experiment.schedule), starts, ends)
 
 
-@dataclass(frozen=True)
-class Doubts:
+class Doubts(Data):
     """What speaks against a run."""
 
     hosts_late_ns: int

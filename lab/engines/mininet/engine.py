@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from lab.scenario.faults import dead_at, events_of
 from lab.scenario.model import ALL_LINKS, captured
 from lab.scenario.traffic import AllPairs
 from lab.scenario.translate import REPORT_PORT, data_headers_bytes
+from params.data import Data
 from params.quantity import duration
 from topologies import Fabric, Node
 from traffic.collectives import ScheduleBuilder
@@ -164,8 +165,7 @@ def _setting(
     )
 
 
-@dataclass(frozen=True)
-class EmulatedFabric:
+class EmulatedFabric(Data):
     """A fabric that is up; it may be measured as often as one likes, and used meanwhile."""
 
     experiment: Experiment

@@ -16,7 +16,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import itemgetter
 
 import networkx as nx
@@ -35,6 +34,7 @@ from lab.machine.sched_priority import lend_sched_priority
 from lab.machine.supervisor import how_ended, supervisor
 from lab.scenario.experiment import Experiment
 from lab.scenario.keys import nearest
+from params.data import Data
 from topologies import Fabric, Node
 from topologies.mininet_topo import route_setup
 from topologies.offload import switch_off_checksum_offload
@@ -48,8 +48,7 @@ _ROCE_BYTES = 20 + 8 + 12 + 16 + 4 + 4
 _IPV6_BYTES, _IPV6_PAYLOAD = 1280, 1024
 
 
-@dataclass(frozen=True, slots=True)
-class NicCounts:
+class NicCounts(Data):
     """What adapters counted."""
 
     sent: int = 0

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from lab.engines.mininet.journal import NOTES
+from params.data import Data
 from traffic.collectives import NEVER
 
 
-@dataclass
-class _Followed:
+class _Followed(Data, frozen=False):
     """What one of them told so far."""
 
     file: BinaryIO

@@ -9,13 +9,13 @@ host's gateway, and carry IPv6 too where any is behind it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from controller import NextHop
 from lab.scenario.topology import OutsideRouter
+from params.data import Data
 from topologies import Fabric, Network, Node
 from topologies.ip import run_ip
 from topologies.offload import network_of
@@ -34,8 +34,7 @@ def answers_at(prefix: Network) -> Address:
     return prefix.network_address + (1 if prefix.num_addresses > 2 else 0)
 
 
-@dataclass(frozen=True)
-class Neighbour:
+class Neighbour(Data):
     """A router, and the leaf that it speaks with."""
 
     fabric: Fabric

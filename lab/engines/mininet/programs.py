@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +25,7 @@ from lab.machine.native_host import stretch_library
 from lab.machine.processes import as_shells_tell
 from lab.machine.scratch import at_our_end
 from lab.machine.stopped import telling_of_stopped
+from params.data import Data
 
 INTERFACE = "eth0"  # by which they send, on every host
 _GRACE_S = 3.0  # that programs have to end when they are told to
@@ -34,8 +34,7 @@ _RENDEZVOUS_PORT = 29500  # where torch.distributed meets by default
 _NAMED = ("sh", "-c", 'mount --bind "$0" /etc/hosts && hostname "$1" && shift && exec "$@"')
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Data):
     """A program and where it runs."""
 
     host: str
@@ -44,8 +43,7 @@ class Task:
     is_plain: bool = False  # whether its lines are passed on as they are, without its host's name
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Data):
     """How programs ended."""
 
     code: int  # 0: all did well; else that of the first that did not

@@ -17,7 +17,6 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from lab.errors import LabError
 from lab.machine.certificates import Certificates
 from lab.machine.paths import running_labs
 from lab.scenario.keys import nearest
+from params.data import Data
 
 JOURNAL = "journal.json"
 _ANNOUNCED_IN_S = 10.0
@@ -33,8 +33,7 @@ _OVER = "ZX"  # states of a process
 _PROGRAMS = ("closlab", "lab.runs.child")  # whose first processes labs are
 
 
-@dataclass(frozen=True, slots=True)
-class RunningLab:
+class RunningLab(Data):
     """A lab that is up: how to enter it, and what is in it."""
 
     name: str

@@ -26,7 +26,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -43,6 +43,7 @@ from lab.results.telemetry import Tally
 from lab.scenario.controls import algorithm_file
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import captured
+from params.data import Data
 from switch.build import digest, runtime_library
 from switch.cache import kept
 from switch.native import runtime
@@ -59,8 +60,7 @@ _MAX_BYTES = 1 << 50
 _SOURCES = "lab", "controller", "topologies", "traffic", "switch", "params"  # that a run goes by
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(Data):
     """What Python alone knows of a run, between two slices."""
 
     now_ns: int
@@ -70,8 +70,7 @@ class Moment:
     looks: list[Look]
 
 
-@dataclass(frozen=True)
-class _Origin:
+class _Origin(Data):
     """What a checkpoint is of; all of it has to be the same for who goes on."""
 
     scenario: str
@@ -215,8 +214,7 @@ class Checkpoints:
             os.fsync(file.fileno())
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(Data):
     """A checkpoint that is whole, and this user's."""
 
     file: IO[bytes]

@@ -9,7 +9,7 @@ plane itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from typing import Any, Protocol, Self
 from weakref import WeakKeyDictionary
@@ -30,6 +30,7 @@ from lab.machine.program import BuiltProgram, p4info_of
 from lab.results.counts import PAUSE_TOTAL, WAITED, Reading, Wanted
 from lab.results.outcome import Line, SwitchBooks, SwitchCounts, Traffic
 from params.classes import ClassSet
+from params.data import Data
 from switch.dataplane import BookLine, Dataplane, PacketIn, Program, padded
 from switch.p4runtime.device import Device
 from switch.p4runtime.entities import Entities, Known, PackedWrites, Prepared
@@ -46,8 +47,7 @@ _TALLIES = {PAUSE_TOTAL, "link_sent", "link_counts", "report_sequence"}
 _MAX_TAKEN_IN = 20_000  # entities that are remembered from run to run
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Data):
     """How entries that differ in numbers alone are taken in: as one of them was, by P4Runtime."""
 
     like: Record
@@ -89,8 +89,7 @@ class _Form:
 _PLAIN = P4MatchType.EXACT, P4MatchType.LPM
 
 
-@dataclass
-class _TakenIn:
+class _TakenIn(Data, frozen=False):
     """What all switches of a program are told, as they take it in: the same in every run."""
 
     program: bytes  # its JSON

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -39,6 +39,7 @@ from lab.scenario.faults import Agenda, Deny, Halt, Pace, Rekey, Replan, Restart
 from lab.scenario.live_actions import ByHand
 from lab.scenario.model import captured
 from lab.scenario.translate import REPORT_PORT
+from params.data import Data
 from params.link import Replay
 from switch.dataplane import Program
 from topologies import Node
@@ -111,8 +112,7 @@ def _refuse_ranks(experiment: Experiment, options: RunOptions) -> None:
         )
 
 
-@dataclass(frozen=True)
-class SimulatedFabric:
+class SimulatedFabric(Data):
     """Everything in place; to be measured once, for what happened does not unhappen."""
 
     experiment: Experiment

@@ -15,12 +15,12 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lab.engines.sim import native
 from lab.errors import LabError, MissingTool, RunError
+from params.data import Data
 
 T = TypeVar("T")
 
@@ -42,8 +42,7 @@ class RankIsDone(Exception):  # noqa: N818 - nothing is wrong
     """This rank has done its part; what came of all is rank 0's."""
 
 
-@dataclass(frozen=True)
-class Launched:
+class Launched(Data):
     """How this process was started, by a launcher of MPI."""
 
     size: int

@@ -11,7 +11,6 @@ import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -26,6 +25,7 @@ from lab.engines.sim.partition import by_rank, partition
 from lab.machine.memory import give_back
 from lab.results.outcome import HOST_LINK, Gist, Note, PauseNote, Stock, Wait
 from lab.scenario.faults import Spoil
+from params.data import Data
 from switch.dataplane import BookLine, Dataplane, book_lines
 from switch.native import Replay
 from topologies import Fabric, Link, Node, NodeKind
@@ -58,16 +58,14 @@ class SimulationError(Exception):
     """The simulation cannot be set up as asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Data):
     """How much happened."""
 
     delivered: int  # frames, by channels
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelReport:
+class ChannelReport(Data):
     """What a channel carried, lost with it when it was cut, and the longest its queue was."""
 
     packets: int
@@ -76,8 +74,7 @@ class ChannelReport:
     max_queue_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Data):
     """How everything is, to be compared (`likeness.h`)."""
 
     values: ctypes.Array[ctypes.c_uint64]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from lab.engines.sim.control import SimulatedSwitches
 from lab.engines.sim.simulation import Simulation, State
 from lab.results.outcome import Cut, Line, Note, Outcome
 from lab.scenario.experiment import Experiment
+from params.data import Data
 from traffic.collectives import NEVER, Schedule, Timeline
 
 _LOOKS = 3  # at a cut: the last is the cut itself
@@ -37,8 +38,7 @@ class NoRepetitionError(Exception):
         self.number = number
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Data):
     state: State
     counted: Counted
     notes: Sequence[Note]

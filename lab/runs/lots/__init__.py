@@ -6,7 +6,6 @@ holds that all else is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from lab.scenario.model import Scenario
 from lab.scenario.topology import TOPOLOGIES
 from lab.scenario.translate import controller_settings
 from params.classes import CONTROL_PRIORITY
+from params.data import Data
 from params.load_balancing import Moves, Policy
 from traffic.collectives import IN_NETWORK
 from traffic.congestion import CONTROLS
@@ -84,8 +84,7 @@ LEFT_OUT = {
 }
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(Data):
     """A scenario by lot, and what is to be known of it."""
 
     seed: int

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lab.runs.lots.fabrics import GBPS
 from lab.runs.lots.lot import Lot, Section
 from params.classes import DSCP_PRIORITIES
+from params.data import Data
 from params.load_balancing import Moves, Policy
 from topologies import Fabric, NodeKind
 from traffic.congestion import CONTROLS, NONE, Control, Kind, Parameter
@@ -22,8 +21,7 @@ _USUAL = {  # of parameters for which a control finds a value itself
 }
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Data):
     """What everything else depends on."""
 
     fabric: Fabric

@@ -5,12 +5,13 @@ some microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
 
 from lab.runs.lots.lot import Lot, Section
+from params.data import Data
 from traffic.collectives import CHUNK_BYTES, IN_NETWORK
 from traffic.collectives.algorithms import ALGORITHMS
 from traffic.collectives.nccl import NcclProtocol
@@ -21,8 +22,7 @@ PLACEMENTS = "packed", "spread", "random", "topology-aware"
 PRECISIONS = "fp8", "bf16", "fp16", "fp32"
 
 
-@dataclass(frozen=True)
-class Crowd:
+class Crowd(Data):
     """Who there is to send, and how much."""
 
     hosts: int

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.metadata import version
 from typing import Any
 
@@ -42,6 +42,7 @@ from lab.runs.run import INTERRUPTED, Conclude, proved, with_messages
 from lab.scenario.experiment import Experiment
 from lab.scenario.model import Scenario
 from lab.scenario.traffic import AllPairs
+from params.data import Data
 from params.quantity import duration
 from topologies import Fabric, Link, Node
 
@@ -100,8 +101,7 @@ def shares(fabric: Fabric, names: Sequence[str]) -> dict[str, frozenset[Node]]:
 # --- members, as who leads sees them --------------------------------------------------------------
 
 
-@dataclass
-class _Member:
+class _Member(Data, frozen=False):
     """A machine's part of the run, over its standard input and output."""
 
     machine: Machine

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -272,8 +272,7 @@ class _Stages(Stages):
         self._leader.say("caution", text)
 
 
-@dataclass
-class _Members(Company):
+class _Members(Company, frozen=False):
     """All machines, as one of them knows them: through who leads."""
 
     leader: _Leader

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from params.data import Data
 
 from .kinds import Bits, Bool, Enum, Head, Kind, Struct, zero
 from .parts import (
@@ -52,8 +54,7 @@ LEAVES: dict[str, type[Exception]] = {
 SHIFTS = range(2, 8)  # the width of an amount; BMv2 shifts by whatever it is told, and takes long
 
 
-@dataclass
-class Scope:
+class Scope(Data, frozen=False):
     """What may be used at a place of the program."""
 
     places: list[Place] = field(default_factory=list)  # that have a value

@@ -6,16 +6,17 @@ value is the name of its member; a struct's is a `dict`; a header's is a `Head`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from params.data import Data
 
 
 class UndefinedError(AssertionError):
     """The language does not say what this means: the grower must not have let it grow."""
 
 
-@dataclass(frozen=True)
-class Bits:
+class Bits(Data):
     """`bit<W>` or `int<W>`."""
 
     width: int
@@ -49,8 +50,7 @@ class Bits:
         return f"{self.width}{'s' if self.is_signed else 'w'}{value}"
 
 
-@dataclass(frozen=True)
-class Bool:
+class Bool(Data):
     """`bool`."""
 
     text: str = "bool"
@@ -59,8 +59,7 @@ class Bool:
         return "true" if value else "false"
 
 
-@dataclass(frozen=True)
-class Enum:
+class Enum(Data):
     """An enumeration; serializable if it has a width."""
 
     text: str
@@ -84,8 +83,7 @@ class Enum:
         return f"{self.text}.{named[0]}" if named else f"(({self.text}){self.width}w{value})"
 
 
-@dataclass(frozen=True)
-class Struct:
+class Struct(Data):
     """A struct or a header."""
 
     text: str
@@ -109,8 +107,7 @@ class Struct:
 Kind = Bits | Bool | Enum | Struct
 
 
-@dataclass
-class Head:
+class Head(Data, frozen=False):
     """A header's value; a field is None as long as it has none."""
 
     kind: Struct

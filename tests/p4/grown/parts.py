@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from params.data import Data
 
 from .kinds import Bits, Bool, Enum, Head, Kind, Struct, UndefinedError, copied, defined
 
@@ -29,8 +31,7 @@ class ReturnSignal(Exception):  # noqa: N818 - no error
         self.value = value
 
 
-@dataclass
-class Run:
+class Run(Data, frozen=False):
     """One packet's way through a program, and what packets leave behind them."""
 
     memory: Memory
@@ -44,8 +45,7 @@ class Run:
         return Run(self.memory, kept, self.length)
 
 
-@dataclass
-class Memory:
+class Memory(Data, frozen=False):
     """Registers and counters."""
 
     registers: dict[str, list[int]] = field(default_factory=dict)
@@ -58,8 +58,7 @@ class Memory:
         cell[1] += length
 
 
-@dataclass(frozen=True)
-class Expr:
+class Expr(Data):
     """An expression; asked for its value, it does what it does besides too."""
 
     kind: Kind
@@ -67,8 +66,7 @@ class Expr:
     of: Callable[[Run], Any]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Data):
     """What can be assigned to, and read."""
 
     kind: Kind
@@ -82,8 +80,7 @@ class Place:
         return Expr(self.kind, self.text, lambda run: copied(defined(self.get(run))))
 
 
-@dataclass
-class Stmt:
+class Stmt(Data, frozen=False):
     """A statement, in lines."""
 
     lines: list[str]
@@ -281,8 +278,7 @@ def conditional(condition: Expr, then: Stmt, otherwise: Stmt | None = None) -> S
     return Stmt([*lines, "}"], do)
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(Data):
     """A parameter: `in`, `inout`, `out`, or without direction, for the control plane."""
 
     direction: str
@@ -323,8 +319,7 @@ def reads(param: Param) -> bool:
     return param.direction != "out"
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Data):
     """A function; its parameters' and variables' names are nobody else's."""
 
     name: str

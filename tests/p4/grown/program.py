@@ -6,8 +6,10 @@ import random
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from params.data import Data
 
 from .grower import BOOL, Grower, Scope, is_valid
 from .kinds import Bits, Enum, Head, Kind, Struct, copied, from_bits, to_bits, width_of, zero
@@ -60,8 +62,7 @@ class ParserError(Exception):
     """An error that ends parsing."""
 
 
-@dataclass
-class Cursor:
+class Cursor(Data, frozen=False):
     """A frame, and how much of it has been read."""
 
     frame: bytes
@@ -85,8 +86,7 @@ class Cursor:
         return self.frame[self.at // 8 :]
 
 
-@dataclass(frozen=True)
-class State:
+class State(Data):
     """A parser's state."""
 
     name: str
@@ -94,8 +94,7 @@ class State:
     do: Callable[[Run, Cursor], str]
 
 
-@dataclass
-class Control:
+class Control(Data, frozen=False):
     """Ingress or egress."""
 
     name: str

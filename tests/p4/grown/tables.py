@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from params.data import Data
 
 from .kinds import Bits, Bool, Kind, width_of
 from .parts import Expr, Param, Run, Stmt, indented
@@ -13,8 +15,7 @@ from .parts import Expr, Param, Run, Stmt, indented
 Matches = Callable[[int], bool]
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(Data):
     """An action; called from a program it may take in and give out, from tables it has data."""
 
     name: str
@@ -27,8 +28,7 @@ class Action:
         return [f"action {self.name}({params}) {{", *indented(self.body), "}"]
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Data):
     """What an entry asks of one key: in P4, in a packet test, and of a key's bits."""
 
     p4: str
@@ -37,8 +37,7 @@ class Match:
     length: int = 0  # of a prefix
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Data):
     """An entry."""
 
     matches: tuple[Match, ...]
@@ -57,8 +56,7 @@ class Entry:
         self.action.body.do(run)
 
 
-@dataclass
-class Table:
+class Table(Data, frozen=False):
     """A table; the first entry that fits counts, or that with the longest prefix."""
 
     name: str

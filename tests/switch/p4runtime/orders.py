@@ -21,13 +21,14 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
+from params.data import Data
 from tests.switch.p4runtime.rig import DEVICE_ID, HERE, Built, Rig, compile_p4, ended, running
 from tests.switch.p4runtime.test_fuzz import Monkey
 from tests.waiting import SLOWNESS
@@ -42,8 +43,7 @@ CLIENTS_OWN = "Internal error from Core"
 FAULTS = {grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE}
 
 
-@dataclass
-class Outcome:
+class Outcome(Data, frozen=False):
     """What came of it."""
 
     said: Counter[str] = field(default_factory=Counter)

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from finsy import p4client
 from finsy.proto import p4i, p4r, p4r_grpc, rpc_status
 
+from params.data import Data
 from switch import dataplane as dp
 from switch.p4runtime.device import Device
 from switch.p4runtime.pipeline import parse_p4info
@@ -36,8 +36,7 @@ def wait_for_answers() -> None:
     p4client._DEFAULT_RPC_TIMEOUT = max(LONG_S, p4client._DEFAULT_RPC_TIMEOUT)
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(Data):
     """A compiled program and where its files are."""
 
     json: Path
@@ -70,8 +69,7 @@ def compile_p4(source: Path, folder: Path) -> Built:
     return built
 
 
-@dataclass
-class Rig:
+class Rig(Data, frozen=False):
     """A running switch: the server's address and the data plane behind it."""
 
     address: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import NamedTuple
 
+from params.data import Data
 from switch import build
 from tests.waiting import LONG_S
 from traffic.endpoint import (
@@ -78,8 +79,7 @@ class Sent(NamedTuple):
     wire: int
 
 
-@dataclass
-class Outcome:
+class Outcome(Data, frozen=False):
     """What a run led to."""
 
     hosts: dict[str, EndpointReport]

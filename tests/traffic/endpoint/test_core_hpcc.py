@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from params.data import Data
 from tests.traffic.endpoint.star import GBPS
 from tests.traffic.hpcc_model import Hop, Window
 
@@ -23,8 +23,7 @@ def ask(unit: Path, *lines: str) -> list[list[float]]:
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-@dataclass
-class Link:
+class Link(Data, frozen=False):
     """A hop that counts without end, and tells what 32 bits hold."""
 
     mbps: int

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
+from params.data import Data
 from switch.layout import ARRIVAL_BYTES
 from tests.traffic.endpoint.star import A, B, ends, receives, sends, unfinished
 from tests.veths import entering, unshare
@@ -42,8 +42,7 @@ ATTEMPTS = 4
 ARRIVAL_AT = 1_032  # in their file: no multiple of any machine's pages
 
 
-@dataclass(frozen=True)
-class Wire:
+class Wire(Data):
     """A veth pair between two network namespaces, each of a process that does nothing else."""
 
     holders: tuple[int, int]

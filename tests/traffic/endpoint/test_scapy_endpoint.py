@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from scapy.layers.l2 import Ether
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from lab.scenario.traffic import KINDS
+from params.data import Data
 from tests.traffic.endpoint.star import GBPS, A, B, ends, one_way, receives, run, sends, unfinished
 from traffic.collectives import ALGORITHMS, IN_NETWORK
 from traffic.endpoint import (
@@ -92,8 +93,7 @@ TRAFFIC = [{"kind": kind, **said} for kind, said in KINDS_SAID.items()] + [
 ]
 
 
-@dataclass
-class Star:
+class Star(Data, frozen=False):
     """Scapy endpoints around a switch that never blocks, in virtual time."""
 
     reports: dict[str, EndpointReport] = field(default_factory=dict)

@@ -5,21 +5,20 @@ A message takes `ALPHA_NS` whatever its size: `fabric` has links so fast that si
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from params.data import Data
 from traffic.collectives.alphabeta import AlphaBeta
 
 ALPHA_NS = 1000
 fabric = AlphaBeta(alpha_ns=ALPHA_NS, rate_gbps=1e9)
 
 
-@dataclass
-class Deed:
+class Deed(Data, frozen=False):
     """What a rank does: for work how long, of messages with whom."""
 
     rank: int

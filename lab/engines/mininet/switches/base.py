@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from lab.results.outcome import SwitchBooks, SwitchCounts
 from lab.results.watch import Watch
 from lab.scenario.faults import Spoil
 from lab.scenario.translate import REPORT_PORT
+from params.data import Data
 from topologies import Fabric, Link, Node, NodeKind
 
 _FIRST_GRPC_PORT = 50051
@@ -29,8 +30,7 @@ _LOOKS, _BETWEEN_LOOKS_S = 10, 0.02  # until nothing moves any more
 _Seen = TypeVar("_Seen")
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Data):
     """Where switches are to run, and how.
 
     Given a folder for pcaps, they record what those ports receive and send. They send no faster
