@@ -11,8 +11,7 @@
  *
  * C that includes this takes and gives back there, by the C library's names.
  */
-#ifndef ARENA_H
-#define ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int arena_take_aligned(void **memory, size_t align, size_t size);
 #define realloc(old, size) arena_resize(old, size)
 #define free(memory) arena_give(memory)
 #define posix_memalign(memory, align, size) arena_take_aligned(memory, align, size)
-
-#endif

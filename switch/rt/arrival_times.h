@@ -10,8 +10,7 @@
  * noted, and come when they come. One writes, one reads; where nobody reads, whoever sends keeps frames
  * until they are due.
  */
-#ifndef ARRIVAL_TIMES_H
-#define ARRIVAL_TIMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ static inline void arrival_read(struct arrival_times *arrival_times, uint64_t *s
     *seen = __atomic_load_n(&arrival_times->count, __ATOMIC_ACQUIRE);
     __atomic_store_n(&arrival_times->is_read, is_read, __ATOMIC_RELEASE);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Units live in type names. Time is whatever the caller's clock counts, one tick a nanosecond: a
  * wall clock, a slowed one, or a simulator's. Nothing in here reads a clock.
  */
-#ifndef SW_BASE_H
-#define SW_BASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -191,5 +190,3 @@ static inline uint64_t sw_mix(const uint64_t *words, unsigned n)
     }
     return h;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * of many lines never have a multiple of four, lest the beginnings of all of them compete for the
  * same few places of a cache. For one thread.
  */
-#ifndef SW_BLOCKS_H
-#define SW_BLOCKS_H
+#pragma once
 
 #include "base.h"
 
@@ -51,5 +50,3 @@ static inline void blocks_give(struct blocks *blocks, void *block, uint8_t class
     memcpy(block, &blocks->free[class], sizeof block);
     blocks->free[class] = block;
 }
-
-#endif

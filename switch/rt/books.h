@@ -11,8 +11,7 @@
  * runs: the precedence of its IP header, a pause frame, or neither. A packet keeps the class it
  * came with; it leaves as what it then is.
  */
-#ifndef SW_BOOKS_H
-#define SW_BOOKS_H
+#pragma once
 
 #include "base.h"
 
@@ -103,5 +102,3 @@ static inline void book_add(struct book_report *report, enum book book, unsigned
         report->n++;
     }
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * It needs Linux 5.17 and root's capabilities outside of any user namespace.
  */
-#ifndef SW_BURST_SEND_H
-#define SW_BURST_SEND_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -31,5 +30,3 @@ void burst_close(struct burst *burst);
  * false: none was sent, and the kernel will not. */
 bool burst_send(struct burst *burst, const struct iovec *frames, uint32_t n,
                 struct port_count *lost);
-
-#endif

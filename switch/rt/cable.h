@@ -5,8 +5,7 @@
  * that is overtaken arrives `late` after its turn, those behind it in theirs. All of it is counted by
  * class, as the books of the link want it.
  */
-#ifndef SW_CABLE_H
-#define SW_CABLE_H
+#pragma once
 
 #include "books.h"
 
@@ -47,5 +46,3 @@ struct cable_frame *cable_give(struct cable *cable, ns_t now);
 ns_t cable_due(const struct cable *cable); /* when the next is; SW_NEVER */
 /* A frame that was kept cannot arrive any more. */
 void cable_lose(struct cable *cable, const struct cable_frame *frame);
-
-#endif

@@ -4,8 +4,7 @@
  * caller gets a ctl_result per record, in order. Reads are one record each and fill a buffer.
  * Keys, masks and action parameters are packed as the program's description lays them out.
  */
-#ifndef SW_CTL_H
-#define SW_CTL_H
+#pragma once
 
 #include "sw.h"
 
@@ -181,5 +180,3 @@ size_t ctl_read_cells(struct sw *sw, uint32_t kind, uint32_t object, uint64_t fi
                       void *out);
 /* Write one entry of a table as a record, for idle.c. */
 size_t ctl_put_entry(struct sw *sw, uint32_t table, uint32_t position, void *out, ns_t now);
-
-#endif

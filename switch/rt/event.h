@@ -3,8 +3,7 @@
  * The data plane writes, any one thread reads. When the reader is too slow records are refused and
  * the writer counts them: the data plane never waits.
  */
-#ifndef SW_EVENT_H
-#define SW_EVENT_H
+#pragma once
 
 #include <pthread.h>
 
@@ -37,5 +36,3 @@ void event_free(struct event_queue *q);
 bool event_put(struct event_queue *q, const struct event_head *head, const void *body);
 /* As many whole records as fit in `room` bytes; returns the bytes taken. */
 size_t event_drain(struct event_queue *q, void *out, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* The hash algorithms of v1model, bit for bit as BMv2 computes them over the same bytes. */
-#ifndef SW_HASH_H
-#define SW_HASH_H
+#pragma once
 
 #include "base.h"
 
@@ -43,5 +42,3 @@ static inline uint64_t hash_csum16(const uint8_t *p, size_t n)
 {
     return hash_fold16(hash_sum16(p, n));
 }
-
-#endif

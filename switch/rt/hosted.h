@@ -4,8 +4,7 @@
  * (NULL) the caller is the switch's thread, and `now` is its clock. Long batches are carried out
  * in slices, so packets wait for none of them longer than for a slice.
  */
-#ifndef SW_HOSTED_H
-#define SW_HOSTED_H
+#pragma once
 
 #include "ctl.h"
 #include "loop.h"
@@ -113,5 +112,3 @@ size_t hosted_drain(struct sw *sw, void *out, size_t room);
 
 const char *hosted_drop_name(uint32_t reason);
 const struct ctl_reason_text *hosted_reason(uint32_t reason);
-
-#endif

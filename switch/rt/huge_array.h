@@ -1,7 +1,6 @@
 /* Large arrays that lookups wander through: aligned to cache lines, on huge pages once they fill
  * any, so that a random access costs one miss and no walk through page tables. */
-#ifndef SW_HUGE_ARRAY_H
-#define SW_HUGE_ARRAY_H
+#pragma once
 
 #include "base.h"
 
@@ -11,5 +10,3 @@ void *huge_array_grow(void *old, size_t used, size_t size);
 
 /* The same with nothing in it, not even zeros; *size becomes what there is. */
 void *huge_array_new(size_t *size);
-
-#endif

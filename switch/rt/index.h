@@ -5,8 +5,7 @@
  * looking there in vain rare, and lets the table grow without seeing a key. Eight slots share a cache line, and probing is linear. Deleting
  * moves later slots of the run back, so there are no tombstones and a table never degrades.
  */
-#ifndef SW_INDEX_H
-#define SW_INDEX_H
+#pragma once
 
 #include "base.h"
 
@@ -38,5 +37,3 @@ void index_put(struct sw_index *index, uint64_t hash, uint32_t position);
 void index_remove(struct sw_index *index, uint64_t hash, uint32_t position);
 /* Let a position that is there be another. */
 void index_replace(struct sw_index *index, uint64_t hash, uint32_t from, uint32_t to);
-
-#endif

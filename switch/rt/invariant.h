@@ -4,8 +4,7 @@
  * takes a walk: with CLOSLAB_CHECKED only, as tests, sanitizers and chaos build. The process ends where
  * it is found, with a word that names the place: what it would go on to tell would be wrong.
  */
-#ifndef INVARIANT_H
-#define INVARIANT_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +30,4 @@ __attribute__((cold, noinline, noreturn, unused)) static void invariant_broken(c
     do                                                                                                \
         (void)sizeof(claim);                                                                          \
     while (0)
-#endif
-
 #endif

@@ -5,8 +5,7 @@
  * of a frame that a filter dropped, or that nobody at a veth's other end would take. What tells
  * them apart is whether anything waits in the discipline.
  */
-#ifndef SW_QDISC_H
-#define SW_QDISC_H
+#pragma once
 
 #include "base.h"
 
@@ -21,5 +20,3 @@ int qdisc_open(void);
 struct qdisc qdisc_ask(int fd, unsigned ifindex);
 /* Tell of every interface that has any; false where the kernel would not answer. */
 bool qdisc_each(int fd, void (*tell)(void *context, unsigned ifindex), void *context);
-
-#endif

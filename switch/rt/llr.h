@@ -19,8 +19,7 @@
  * After a model, not bit by bit: Ultra Ethernet Specification 1.0, Link Layer; SAI's port LLR profile
  * has the same knobs (bytes outstanding, replay timer, spacing of control ordered sets).
  */
-#ifndef SW_LLR_H
-#define SW_LLR_H
+#pragma once
 
 #include "books.h"
 
@@ -104,5 +103,3 @@ enum llr_fate llr_take(struct llr *llr, uint8_t *frame, uint32_t *len, uint32_t 
 bool llr_give(struct llr *llr, struct llr_frame *frame);
 /* Something came of which the FCS was wrong. */
 void llr_spoilt(struct llr *llr, ns_t now);
-
-#endif

@@ -8,8 +8,7 @@
  * loop_leave the switch is theirs alone. Held for a moment only, this costs packets no more than
  * the work itself. Long work is cut in slices by whoever brings it.
  */
-#ifndef SW_LOOP_H
-#define SW_LOOP_H
+#pragma once
 
 #include "port_socket.h"
 
@@ -38,5 +37,3 @@ void loop_remove_port(struct loop *loop, struct sw *sw, uint32_t number);
 #define LOOP_LATE_CLASSES 496
 void loop_lateness(struct loop *loop, uint64_t counts[LOOP_LATE_CLASSES]);
 ns_t loop_late_floor(uint32_t class);
-
-#endif

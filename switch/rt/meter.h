@@ -1,6 +1,5 @@
 /* Meters: two token buckets, as BMv2's trTCM. */
-#ifndef SW_METER_H
-#define SW_METER_H
+#pragma once
 
 #include "prog.h"
 
@@ -36,5 +35,3 @@ static inline void meter_set(struct sw_meter *m, const uint64_t rates[4], ns_t n
     m->committed = (struct sw_bucket){rates[0], rates[1], rates[1] * METER_UNIT, now};
     m->peak = (struct sw_bucket){rates[2], rates[3], rates[3] * METER_UNIT, now};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What generated code calls besides tables: primitives too long to spell out each time. */
-#ifndef SW_OPS_H
-#define SW_OPS_H
+#pragma once
 
 #include "hash.h"
 #include "meter.h"
@@ -99,5 +98,3 @@ static inline void sw_count(const struct sw_run *r, struct sw_counter *cells, ui
     if (i < size)
         sw_count_direct(r, &cells[i]);
 }
-
-#endif

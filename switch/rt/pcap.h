@@ -1,6 +1,5 @@
 /* Capture files: the classic format with nanosecond times. The one place that writes them. */
-#ifndef SW_PCAP_H
-#define SW_PCAP_H
+#pragma once
 
 #include "base.h"
 
@@ -13,5 +12,3 @@ struct pcap *pcap_on(int descriptor, bool is_live);     /* the same; closes it i
 /* Of a frame only the beginning may be there; `wire` is how long it was. False: errno tells. */
 bool pcap_write(struct pcap *pcap, const void *frame, uint32_t stored, uint32_t wire, ns_t when);
 void pcap_close(struct pcap *pcap); /* NULL is fine */
-
-#endif

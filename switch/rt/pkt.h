@@ -11,8 +11,7 @@
  * Blocks come from a pool (blocks.h), little larger than they have to be: a queue is as large as what
  * is in it. A pool belongs to one thread; whoever holds a packet owns it.
  */
-#ifndef SW_PKT_H
-#define SW_PKT_H
+#pragma once
 
 #include "blocks.h"
 #include "invariant.h"
@@ -140,5 +139,3 @@ static inline void pkt_truncate(struct pkt *p)
         p->absent = p->truncate_len - p->len;
     }
 }
-
-#endif

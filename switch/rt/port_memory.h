@@ -1,6 +1,5 @@
 /* Ports in memory: what is sent is kept until somebody takes it. */
-#ifndef SW_PORT_MEMORY_H
-#define SW_PORT_MEMORY_H
+#pragma once
 
 #include "sw.h"
 
@@ -21,5 +20,3 @@ void memory_box_free(struct memory_box *box);
 const void *memory_box_take(struct memory_box *box, size_t *size);
 
 bool memory_attach(struct sw *sw, uint32_t number, struct memory_box *box);
-
-#endif

@@ -15,8 +15,7 @@
  * of a frame a millisecond late; AF_XDP receives no faster. A transmit ring copies nothing, but
  * may hand a frame's memory back while a capture at the other end still reads it.
  */
-#ifndef SW_PORT_SOCKET_H
-#define SW_PORT_SOCKET_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -66,5 +65,3 @@ enum socket_wait socket_resume(struct socket_port *port);
 /* To be called now and then, and when epoll reports an error: finds an interface again that was
  * made anew under its name, and says whether it is up and has a carrier. */
 bool socket_check(struct socket_port *port);
-
-#endif

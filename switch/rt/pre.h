@@ -1,6 +1,5 @@
 /* The packet replication engine: multicast groups and clone sessions, by number. */
-#ifndef SW_PRE_H
-#define SW_PRE_H
+#pragma once
 
 #include "base.h"
 
@@ -28,5 +27,3 @@ const struct pre_set *pre_find(const struct pre_table *table, uint32_t id);
 /* Insert or replace; the replicas are copied. False when memory is out. */
 bool pre_set(struct pre_table *table, const struct pre_set *set);
 void pre_remove(struct pre_table *table, uint32_t id);
-
-#endif

@@ -5,8 +5,7 @@
  * does: the hash modulo their number picks one. A member with weight w stands there w times; one
  * whose watched port is down does not stand there at all.
  */
-#ifndef SW_PROFILE_H
-#define SW_PROFILE_H
+#pragma once
 
 #include "table.h"
 
@@ -89,5 +88,3 @@ bool profile_set_group(struct sw_profile *p, uint32_t position,
 
 /* A port went up or down: see which members are active. */
 void profile_port_changed(struct sw_profile *p, profile_port_up port_up, void *context);
-
-#endif

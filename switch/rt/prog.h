@@ -4,8 +4,7 @@
  * (below) with functions for the stages of a packet's life; everything that changes lives in a
  * `struct sw_state` that the run-time makes per switch, so one program serves any number of them.
  */
-#ifndef SW_PROG_H
-#define SW_PROG_H
+#pragma once
 
 #include "pkt.h"
 
@@ -182,5 +181,3 @@ void sw_assert_failed(struct sw_run *run, const char *what);
 #define SW_LOOP_MAX 65536 /* turns of a program's loops that a packet may take in a stage */
 /* A packet has taken more: it is dropped at the end of the stage, which it leaves as by exit. */
 void sw_endless(struct sw_run *run) __attribute__((cold, noinline));
-
-#endif

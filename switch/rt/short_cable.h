@@ -7,8 +7,7 @@
  *   bytes  | taken | head, frame | head, frame | free |      or, where the end was reached:
  *          | head, frame | free | taken | head, frame | unused |
  */
-#ifndef SW_SHORT_CABLE_H
-#define SW_SHORT_CABLE_H
+#pragma once
 
 #include "base.h"
 
@@ -31,5 +30,3 @@ bool short_cable_put(struct short_cable *cable, const uint8_t *frame, uint32_t l
 /* The frame that was put in first, behind its head; it stays until it is dropped. NULL: none. */
 const struct short_frame *short_cable_first(const struct short_cable *cable);
 void short_cable_drop(struct short_cable *cable);
-
-#endif

@@ -1,6 +1,5 @@
 /* A program's state in one switch: its tables, profiles and externs, as the program left them. */
-#ifndef SW_STATE_H
-#define SW_STATE_H
+#pragma once
 
 #include "profile.h"
 
@@ -37,5 +36,3 @@ static inline bool value_set_has(const struct sw_value_set *set, const uint64_t 
     }
     return false;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * The account: received + copies = sent + dropped (by reason) + held, at any moment between calls.
  * Beside it the books tell the same by class, and in bytes: books.h.
  */
-#ifndef SW_SW_H
-#define SW_SW_H
+#pragma once
 
 #include "cable.h"
 #include "event.h"
@@ -314,5 +313,3 @@ uint32_t sw_books(const struct sw *sw, struct book_line *lines, uint32_t room);
 
 /* idle.c: entries that nobody hits */
 ns_t idle_service(struct sw *sw, ns_t now);
-
-#endif

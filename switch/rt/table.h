@@ -21,8 +21,7 @@
  * `order` makes priorities comparable at one stroke: larger is better, and of two entries with the
  * same priority the one inserted first wins.
  */
-#ifndef SW_TABLE_H
-#define SW_TABLE_H
+#pragma once
 
 #include "index.h"
 #include "prog.h"
@@ -190,5 +189,3 @@ static inline void *entry_at(const struct sw_entry *e, uint32_t offset)
 {
     return (uint8_t *)(uintptr_t)e + offset;
 }
-
-#endif

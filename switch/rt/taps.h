@@ -1,6 +1,5 @@
 /* Who sees the frames on an interface: the packet sockets of a network namespace. */
-#ifndef SW_TAPS_H
-#define SW_TAPS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -12,5 +11,3 @@ int taps_open(void);
  * there may be more. */
 bool taps_each(int fd, void (*tell)(void *context, unsigned protocol, unsigned ifindex, ino_t inode),
                void *context);
-
-#endif

@@ -25,8 +25,7 @@
  * The link is kept in picoseconds: a 64-byte frame lasts 1.28 ns at 400 Gb/s. When service comes
  * late, a packet still starts where the last one ended, so a slow caller loses no rate.
  */
-#ifndef SW_TM_H
-#define SW_TM_H
+#pragma once
 
 #include "pkt.h"
 
@@ -237,5 +236,3 @@ static inline struct pkt *tm_take(struct tm_port *port, unsigned number,
 ns_t tm_sent(struct tm_port *port, bytes_t size, ns_t start);
 /* The same of what comes from none of the queues. */
 ns_t tm_occupied(struct tm_port *port, bytes_t size, ns_t start);
-
-#endif

@@ -15,8 +15,7 @@
  * All addresses of a fabric begin alike, so the upper nodes often lead to one other each. Keys that
  * begin as all do that lead anywhere start where the ways part.
  */
-#ifndef SW_TRIE_H
-#define SW_TRIE_H
+#pragma once
 
 #include "base.h"
 
@@ -87,5 +86,3 @@ static inline uint32_t trie_find(const struct trie *trie, uint64_t key)
         node = trie->nodes + node->children + __builtin_popcountll(node->inner & (bit - 1));
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Packets that wait in long queues, and shortly: of a program's headers and variables, kilobytes, only
  * what egress may look at, and of the frame what no header covers. */
-#ifndef SW_WAITING_H
-#define SW_WAITING_H
+#pragma once
 
 #include "prog.h"
 
@@ -10,5 +9,3 @@ struct pkt *pkt_pack(struct pkt_pool *pool, const struct sw_program *program, st
 
 /* And back. NULL, and nothing changed, when memory is out. */
 struct pkt *pkt_unpack(struct pkt_pool *pool, const struct sw_program *program, struct pkt *packed);
-
-#endif

@@ -3,8 +3,7 @@
  * The program defines WIDE_WORDS, large enough for its widest field and the bits its arithmetic
  * adds. Nothing here is quick; fields this wide are rare, and mostly moved about.
  */
-#ifndef SW_WIDE_H
-#define SW_WIDE_H
+#pragma once
 
 #include "base.h"
 
@@ -198,5 +197,3 @@ static inline wide_t wide_load(const uint8_t *p, size_t at, unsigned bits)
     }
     return x;
 }
-
-#endif

@@ -14,8 +14,7 @@
  *   tx      chunks to send, in order          (we produce, the kernel consumes)
  *   done    chunks sent, free again           (the kernel produces, we consume)
  */
-#ifndef SW_XDP_SEND_H
-#define SW_XDP_SEND_H
+#pragma once
 
 #include "sw.h"
 
@@ -41,5 +40,3 @@ uint32_t xdp_reap(struct xdp_tx *tx, uint32_t *chunks, uint32_t room);
 /* Whether the interface has no queueing discipline and nobody but the socket of `inode` captures
  * on it. Asks the kernel: tens of microseconds. */
 bool xdp_is_unwatched(const struct xdp_tx *tx, uint64_t inode);
-
-#endif

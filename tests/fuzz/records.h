@@ -5,8 +5,7 @@
  * `where` is a port and FLAGS, `after` tells how long after the one before it comes. A frame's sum
  * is put right if it asks for that: no mutation would hit it, and what is behind it is of interest.
  */
-#ifndef FUZZ_RECORDS_H
-#define FUZZ_RECORDS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,5 +39,3 @@ static inline int record_next(const uint8_t **data, size_t *size, struct record 
     *size -= RECORD_HEAD + length;
     return 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What programs of these tests do with libibverbs alike. */
-#ifndef CALLS_H
-#define CALLS_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ static inline int gid_index(struct ibv_context *context)
     need(false, "no GID is of IPv4");
     return index;
 }
-
-#endif

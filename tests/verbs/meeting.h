@@ -1,6 +1,5 @@
 /* How two programs of these tests meet by TCP, and connect a pair of queues with each other. */
-#ifndef MEETING_H
-#define MEETING_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -65,5 +64,3 @@ static inline void connect_qp(struct ibv_qp *qp, struct end here, struct end the
                                        IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
          "RTS");
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* AES-GCM and CMAC of OpenSSL's libcrypto, which is looked for when somebody asks for it: whoever does
  * not encrypt needs no such library.
  */
-#ifndef EP_AEAD_H
-#define EP_AEAD_H
+#pragma once
 
 #include "units.h"
 
@@ -33,5 +32,3 @@ bool aead_open(const struct aead_library *library, struct aead *aead, const uint
 /* Of AES with 256 bits. */
 bool aead_cmac(const struct aead_library *library, const uint8_t key[AEAD_KEY], const uint8_t *text,
                uint32_t bytes, uint8_t mac[CMAC_BYTES]);
-
-#endif

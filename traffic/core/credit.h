@@ -7,8 +7,7 @@
  * has spent. p4src/credit.p4 is the other end, and has the frame's layout. An adapter takes in all
  * that its link brings, and grants nothing.
  */
-#ifndef EP_CREDIT_H
-#define EP_CREDIT_H
+#pragma once
 
 #include "units.h"
 
@@ -53,5 +52,3 @@ bool credit_is_word(const uint8_t *frame, uint32_t stored);
 bool credit_hear(struct credit *credit, const uint8_t *frame);
 /* Say how much a class has spent. */
 void credit_ask(struct credit *credit, uint8_t priority, uint8_t frame[CREDIT_WIRE], ns_t now);
-
-#endif

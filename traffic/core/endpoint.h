@@ -35,8 +35,7 @@
  *
  * Not done here: SEND and READ, receivers that are not ready (RNR), shared receive queues.
  */
-#ifndef EP_ENDPOINT_H
-#define EP_ENDPOINT_H
+#pragma once
 
 #include "cc/cc.h"
 #include "credit.h"
@@ -375,5 +374,3 @@ void qp_state(const struct qp *qp, ns_t now, struct qp_state *state);
 ns_t ep_held_until(const struct ep *ep, uint8_t port, uint8_t priority, ns_t now);
 /* Since when a class waits for credits; now, if it does not. */
 ns_t ep_credit_since(const struct ep *ep, uint8_t priority, ns_t now);
-
-#endif

@@ -14,8 +14,7 @@
  * Orders, penalties and REPS' constants are those of UET's reference simulator (htsim): a random
  * exclusive-or over the numbers, 1, 4 and 15, 8 entries, 10 ms frozen and 16 drawn after that.
  */
-#ifndef EP_ENTROPY_H
-#define EP_ENTROPY_H
+#pragma once
 
 #include "health.h"
 
@@ -46,5 +45,3 @@ uint16_t entropy_next(struct entropy *entropy, ns_t now);
 void entropy_arrived(struct entropy *entropy, uint16_t value, bool marked);
 void entropy_cut(struct entropy *entropy, uint16_t value);
 void entropy_lost(struct entropy *entropy, uint16_t value, ns_t round_trip, ns_t now);
-
-#endif

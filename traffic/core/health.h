@@ -17,8 +17,7 @@
  * not answered are sent ever more seldom. When no way is good any more, all are taken in turn: it is
  * better to try than to stand still.
  */
-#ifndef EP_HEALTH_H
-#define EP_HEALTH_H
+#pragma once
 
 #include "units.h"
 
@@ -65,5 +64,3 @@ static inline bool health_denies_all(const struct health *health)
 
 /* The way whose probe is due, or HEALTH_NO_WAY: it counts as asked. */
 uint16_t health_probe(struct health *health, ns_t round_trip, ns_t now);
-
-#endif

@@ -1,8 +1,7 @@
 /* A binary heap: what has the least key is on top. Of equal keys the lesser number comes first where
  * numbers are what is kept; of owners whichever, but always the same for the same history.
  * The room is its owner's: `items` has to hold as many as are ever in it. */
-#ifndef EP_HEAP_H
-#define EP_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline uint64_t heap_key(const struct heap *heap)
 {
     return heap->count ? heap->items[0].key : HEAP_EMPTY;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * A packet that carries INT is summed as it was before INT touched its lengths and
  * its UDP port, so the caller says what those were.
  */
-#ifndef EP_ICRC_H
-#define EP_ICRC_H
+#pragma once
 
 #include "units.h"
 
@@ -22,5 +21,3 @@ uint32_t crc32_more_portable(uint32_t crc, const uint8_t *p, size_t n);
  * the packet without INT. */
 uint32_t icrc_of(const uint8_t *ip, const uint8_t *bth, size_t n, uint32_t length,
                  uint16_t udp_port);
-
-#endif

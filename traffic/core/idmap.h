@@ -1,6 +1,5 @@
 /* A map from 32-bit ids to 32-bit indices, made once and read often: open addressing, two thirds full. */
-#ifndef EP_IDMAP_H
-#define EP_IDMAP_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -53,5 +52,3 @@ static inline bool idmap_add(struct idmap *map, uint32_t id, uint32_t index)
     *slot = (struct idmap_slot){id, index};
     return true;
 }
-
-#endif

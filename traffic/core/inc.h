@@ -22,8 +22,7 @@
  *
  * Not done here: hosts with several ports use the first.
  */
-#ifndef EP_INC_H
-#define EP_INC_H
+#pragma once
 
 #include "units.h"
 #include "wire.h"
@@ -106,5 +105,3 @@ struct inc_ops {
     bool (*send)(struct ep *ep, ns_t now); /* false: the host took nothing */
     ns_t (*due)(const struct ep *ep, ns_t now);
 };
-
-#endif

@@ -9,8 +9,7 @@
  * An exponent is that of IEEE 754, as it stands in the float's bits. The floats here have eight
  * significant bits and up to 16 more from a member's factor, so that what they add up to is known exactly.
  */
-#ifndef EP_INC_NUMBERS_H
-#define EP_INC_NUMBERS_H
+#pragma once
 
 #include "inc.h"
 
@@ -28,5 +27,3 @@ void inc_floats(const struct inc_job_config *job, uint32_t chunk, uint8_t expone
 /* Whether they are the sum over all members, and the exponent is the largest of all. */
 bool inc_are_floats(const struct inc_job_config *job, uint32_t chunk, uint8_t exponent,
                     const uint32_t *numbers);
-
-#endif

@@ -32,8 +32,7 @@
  * answers; which value of a unit's bit means which; that requests of one adapter are numbered in their order.
  * Nothing of ours sends ACKs (AETH).
  */
-#ifndef EP_MRC_WIRE_H
-#define EP_MRC_WIRE_H
+#pragma once
 
 #include "units.h"
 #include "wire.h"
@@ -73,5 +72,3 @@ static inline uint16_t mrc_stamp(ns_t now) { return (uint16_t)(now / MRC_STAMP_N
 
 enum { MRC_ACK_REQUEST = 0x80, MRC_RETX = 0x20, MRC_STAMPED = 0x10 }; /* of a BTH's ninth byte */
 enum { MRC_SKIP_ONCE = 1 << 5, MRC_ALWAYS_SKIP = 2 << 5, MRC_M = 3 << 5, MRC_PROBE_ANSWER = 0x02 };
-
-#endif

@@ -3,8 +3,7 @@
  * Word k of message m is a mix of m and k, so a byte that lands in the wrong message or at the
  * wrong place shows. Offsets are multiples of eight, as path MTUs are.
  */
-#ifndef EP_PATTERN_H
-#define EP_PATTERN_H
+#pragma once
 
 #include "units.h"
 
@@ -38,5 +37,3 @@ static inline bool pattern_matches(const uint8_t *p, uint32_t message, uint64_t 
     memcpy(&word, &last, n);
     return !(wrong | (got ^ word));
 }
-
-#endif

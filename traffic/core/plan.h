@@ -11,8 +11,7 @@
  * A plan owns an endpoint and stands before it: hosts call `plan_receive` and `plan_service` where
  * they would call `ep_receive` and `ep_service`.
  */
-#ifndef EP_PLAN_H
-#define EP_PLAN_H
+#pragma once
 
 #include "endpoint.h"
 
@@ -88,5 +87,3 @@ uint32_t plan_open(const struct plan *plan);
 uint32_t plan_failed(const struct plan *plan);
 
 const struct transfer *plan_transfers(const struct plan *plan, uint32_t *count);
-
-#endif

@@ -12,8 +12,7 @@
  * Sequence numbers are 64 bits inside and never wrap; the low 24 are the PSN. They start one wrap
  * above zero so that an old PSN unwraps to a small number rather than to a negative one.
  */
-#ifndef EP_QP_H
-#define EP_QP_H
+#pragma once
 
 #include "endpoint.h"
 #include "heap.h"
@@ -414,5 +413,3 @@ static inline bool qp_is_from_peer(const struct qp *qp, const uint8_t *ip)
 void ep_event(struct ep *ep, enum ep_event_kind kind, struct qp *qp, struct ep_message *message,
               ns_t now);
 void qp_fail(struct ep *ep, struct qp *qp, enum ep_error error, ns_t now);
-
-#endif

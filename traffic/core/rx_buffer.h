@@ -10,8 +10,7 @@
  *
  * Memory: one ring of bytes, made at once; a frame in it is never torn.
  */
-#ifndef EP_RX_BUFFER_H
-#define EP_RX_BUFFER_H
+#pragma once
 
 #include "units.h"
 
@@ -45,5 +44,3 @@ bool rx_buffer_put(struct rx_buffer *rx_buffer, const uint8_t *frame, uint32_t s
 const uint8_t *rx_buffer_take(struct rx_buffer *rx_buffer, ns_t now, uint32_t *stored, uint32_t *wire);
 /* When the next one will have been taken; NS_NEVER if the buffer is empty. */
 ns_t rx_buffer_due(const struct rx_buffer *rx_buffer);
-
-#endif

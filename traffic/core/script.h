@@ -24,8 +24,7 @@
  *   counter NAME VALUE
  *   paused PRIORITY NS
  */
-#ifndef EP_SCRIPT_H
-#define EP_SCRIPT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -54,5 +53,3 @@ static inline bool script_is_key(const char *line)
 bool script_key(struct script *script, const char *line);
 
 void script_report(struct plan *plan, FILE *file, ns_t now);
-
-#endif

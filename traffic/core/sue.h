@@ -1,6 +1,5 @@
 /* What a queue pair of scale-up Ethernet knows besides: sue.c tells how it works. */
-#ifndef EP_SUE_H
-#define EP_SUE_H
+#pragma once
 
 #include "transport.h"
 
@@ -17,5 +16,3 @@ uint32_t sue_most_bytes(const struct ep_config *config);
 /* Give a queue pair its channel; NULL, or what is wrong. */
 const char *sue_prepare(struct ep *ep, struct qp *qp, uint32_t index);
 void sue_take(struct ep *ep, const uint8_t *frame, uint32_t stored, ns_t now);
-
-#endif

@@ -14,8 +14,7 @@
  * has: the next header's number, the values of the op, that XPU is who sent it, what a command looks
  * like (XPUs' own affair, the text says), and the R-CRC's polynomial, which is Ethernet's.
  */
-#ifndef EP_SUE_WIRE_H
-#define EP_SUE_WIRE_H
+#pragma once
 
 #include "wire.h"
 
@@ -45,5 +44,3 @@ static inline uint64_t sue_unwrap(uint64_t near, uint32_t psn)
     uint32_t ahead = (psn - (uint32_t)near) & 0xFFFF;
     return ahead < 0x8000 ? near + ahead : near + ahead - 0x10000;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a transport does for the rest of an endpoint: one table of operations. */
-#ifndef EP_TRANSPORT_H
-#define EP_TRANSPORT_H
+#pragma once
 
 #include "qp.h"
 
@@ -23,5 +22,3 @@ struct transport {
 };
 
 extern const struct transport ROCE, UET, SUE;
-
-#endif

@@ -20,8 +20,7 @@
  * of these all is checked but the ICV. Not done here: epochs but the first, keys that follow from the
  * TSC, the modes direct and client-server.
  */
-#ifndef EP_TSS_H
-#define EP_TSS_H
+#pragma once
 
 #include "units.h"
 #include "wire.h"
@@ -72,5 +71,3 @@ uint64_t *tss_open(struct ep *ep, const uint8_t *ip, struct uet_packet *packet);
 
 /* Whether who sent it is a queue pair's peer, in its domain. */
 bool tss_is_from_peer(const struct ep *ep, const struct qp *qp, const struct uet_packet *packet);
-
-#endif

@@ -18,8 +18,7 @@
  *          row finds all lost
  *   UUD    nothing is answered, and nothing sent again: what has left is done with
  */
-#ifndef EP_UET_H
-#define EP_UET_H
+#pragma once
 
 #include "entropy.h"
 #include "mrc_wire.h"
@@ -306,5 +305,3 @@ static inline uint8_t uet_port(const struct ep *ep, const struct qp *qp, uint16_
     uint8_t plane = uet_plane(ep, entropy), up = uet_links(ep, qp);
     return up >> plane & 1 || !up ? plane : first_port(up);
 }
-
-#endif

@@ -34,8 +34,7 @@
  * Who has no PDC is told apart otherwise: a target by the job, which is a connection here, an initiator by
  * the packet id that it chose: its number (16) and the low bits of a count (16).
  */
-#ifndef EP_UET_WIRE_H
-#define EP_UET_WIRE_H
+#pragma once
 
 #include "wire.h"
 
@@ -91,5 +90,3 @@ static inline uint64_t uet_unwrap(uint64_t near, uint32_t psn)
 {
     return near + (uint64_t)(int64_t)(int32_t)(psn - (uint32_t)near);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * makes durations that are no whole nanoseconds (a 4 KB frame at 400 Gb/s lasts 83.7 ns) the core
  * counts picoseconds, so that nothing drifts.
  */
-#ifndef EP_UNITS_H
-#define EP_UNITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ static inline void be24_store(uint8_t *p, uint32_t v)
 }
 
 static inline ns_t ns_least(ns_t a, ns_t b) { return a < b ? a : b; }
-
-#endif

@@ -11,8 +11,7 @@
  *
  *   | first PSN (24) | a packet came twice (1) | words (7) | words of 64 bits, the low bit first |
  */
-#ifndef EP_WIRE_H
-#define EP_WIRE_H
+#pragma once
 
 #include "units.h"
 
@@ -132,5 +131,3 @@ static inline bool opcode_has_imm(uint8_t op)
 {
     return op == BTH_WRITE_LAST_IMM || op == BTH_WRITE_ONLY_IMM;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Times are real nanoseconds. Sizes are without the frame check sequence, which no veth carries.
  */
-#ifndef TESTER_H
-#define TESTER_H
+#pragma once
 
 #include <net/if.h>
 #include <sys/socket.h>
@@ -168,5 +167,3 @@ void capture_frame(struct capture *capture, const uint8_t *frame, uint32_t lengt
 void capture_end(struct capture *capture);
 
 ns_t real_now(void);
-
-#endif

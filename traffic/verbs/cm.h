@@ -9,8 +9,7 @@
  * (cm_wire.c); what happens stands in the queue of a channel (cm_event.c) until it is asked for.
  * One lock for all of it.
  */
-#ifndef VERBS_CM_H
-#define VERBS_CM_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -127,5 +126,3 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *, struct ibv_srq_init_attr *);
 int ibv_destroy_srq(struct ibv_srq *);
 int ibv_query_gid(struct ibv_context *, uint8_t, int, union ibv_gid *);
 int ibv_query_port(struct ibv_context *, uint8_t, struct ibv_port_attr *);
-
-#endif

@@ -1,6 +1,5 @@
 /* What programs that were compiled against librdmacm 1.3 (rdma-core 44) expect in memory. */
-#ifndef VERBS_CM_ABI_H
-#define VERBS_CM_ABI_H
+#pragma once
 
 #include <netinet/in.h>
 
@@ -91,5 +90,3 @@ struct rdma_addrinfo {
     void *ai_connect;
     struct rdma_addrinfo *ai_next;
 };
-
-#endif

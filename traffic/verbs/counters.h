@@ -1,7 +1,6 @@
 /* What an adapter counts, after NVIDIA's driver: the folder that its files lie in, and their names.
  * "own" are in no file: what CLOSLAB_VERBS_COUNTS tells besides. */
-#ifndef VERBS_COUNTERS_H
-#define VERBS_COUNTERS_H
+#pragma once
 
 #define VERBS_COUNTERS(X) \
     X(counters, port_xmit_packets) \
@@ -30,5 +29,3 @@
     X(hw_counters, resp_cqe_flush_error) \
     X(hw_counters, roce_adp_retrans) /* none: a loss costs all that followed it */ \
     X(own, retransmitted_packets)
-
-#endif

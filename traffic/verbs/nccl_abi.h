@@ -3,8 +3,7 @@
  * Names, orders and widths are those of its public headers. Functions return a result; those that
  * cannot go on yet succeed with nothing in their last argument, and are called again.
  */
-#ifndef NCCL_ABI_H
-#define NCCL_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ typedef struct {
     ncclResult_t (*getDeviceMr)(void *comm, void *mr, void **device_mr);
     ncclResult_t (*irecvConsumed)(void *recv_comm, int n, void *request);
 } ncclNet_v8_t;
-
-#endif

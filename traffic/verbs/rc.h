@@ -8,8 +8,7 @@
  * are counted by 64-bit numbers whose low 24 bits are the PSN. Times are real nanoseconds of the
  * monotonic clock; what verbs say of time is the fabric's and `dilation` times as long.
  */
-#ifndef VERBS_RC_H
-#define VERBS_RC_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -325,5 +324,3 @@ static inline bool qp_is_able(const struct qp *qp, int least)
     int state = qp->ex.qp_base.state;
     return state >= least && state <= IBV_QPS_SQD;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * functions reach into these records; a test compares every offset with the header of that version
  * where it is installed. Only what is used here has its members spelt out; the rest are places.
  */
-#ifndef VERBS_ABI_H
-#define VERBS_ABI_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -407,5 +406,3 @@ struct verbs_context {
     size_t sz;
     struct ibv_context context;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions of libibverbs that programs of the lab's call: the plugin of NCCL, and tests. */
-#ifndef VERBS_CALLS_H
-#define VERBS_CALLS_H
+#pragma once
 
 #include "verbs_abi.h"
 
@@ -26,5 +25,3 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *, struct ibv_qp_init_attr *);
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *);
 int ibv_modify_qp(struct ibv_qp *, struct ibv_qp_attr *, int);
 int ibv_destroy_qp(struct ibv_qp *);
-
-#endif

@@ -17,8 +17,7 @@
  * An event belongs to its owner, who embeds it and keeps it for as long as there is the queue, which
  * is the only one that it is ever in.
  */
-#ifndef EVQ_H
-#define EVQ_H
+#pragma once
 
 #include "base.h"
 
@@ -63,5 +62,3 @@ ns_t evq_next(const struct evq *queue);
 /* Let everything up to and including `until` happen. Returns how many events that were. Afterwards the
  * time is `until`; that of the last event, if it is never. */
 uint64_t evq_run(struct evq *queue, ns_t until);
-
-#endif

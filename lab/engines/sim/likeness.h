@@ -5,8 +5,7 @@
  * packets, what was counted. Three such states, one period after the other, are alike if every cell kept to
  * that both times. Then what follows the last is what followed those before.
  */
-#ifndef LIKENESS_H
-#define LIKENESS_H
+#pragma once
 
 #include "plan.h"
 #include "sw.h"
@@ -43,5 +42,3 @@ bool liken_host(struct likeness *to, struct plan *plan);
 
 /* How many cells keep to it, from the first on. */
 uint64_t likeness_of(const uint64_t *const states[3], const uint8_t *kinds, uint64_t count, ns_t period);
-
-#endif

@@ -18,8 +18,7 @@
  * what switches hold in their buffers and every pause that is told (net_sample), and record the
  * frames of a channel (net_record).
  */
-#ifndef NET_H
-#define NET_H
+#pragma once
 
 #include "evq.h"
 #include "ranks.h"
@@ -261,5 +260,3 @@ uint32_t net_host_counters(struct net *net, uint32_t node, uint64_t *values, uin
  * and for how long each priority was paused. */
 void net_host_port(struct net *net, uint32_t node, uint8_t port, uint64_t *values);
 const char *net_counter_name(uint32_t number); /* NULL beyond the last */
-
-#endif

@@ -9,8 +9,7 @@
  * kind. Of either only names and a few numbers are used that its makers promise to keep, so nothing
  * is compiled for one of them, and nothing of theirs is needed to build this.
  */
-#ifndef RANKS_H
-#define RANKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ bool ranks_exchange(struct ranks *ranks, const struct mail *out, struct mail *in
  * ranks_said() until the next. */
 bool ranks_tell(struct ranks *ranks, const uint8_t *text, uint64_t bytes, uint32_t to);
 const uint8_t *ranks_said(const struct ranks *ranks, uint32_t rank, uint64_t *bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * wait busily at first, for rounds are short and follow each other; where there are fewer
  * processors than threads they sleep.
  */
-#ifndef TEAM_H
-#define TEAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ void team_free(struct team *team); /* NULL is fine */
 /* A round: everybody works once. Returns when all have: true, or false if it took others longer than
  * `patience` looks after the caller was done. Then they have no processor of their own. */
 bool team_round(struct team *team, unsigned patience);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Sizes are of frames as they are, without what the wire adds.
  */
-#ifndef EP_CC_H
-#define EP_CC_H
+#pragma once
 
 #include <stdalign.h>
 
@@ -209,5 +208,3 @@ static inline ns_t cc_delay(const struct cc *cc, const struct cc_ack *ack)
 {
     return ack->round_trip > cc->link.base_rtt ? ack->round_trip - cc->link.base_rtt : 0;
 }
-
-#endif

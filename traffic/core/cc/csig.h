@@ -5,8 +5,7 @@
  *
  * Types, units and how values are quantised: p4src/csig.p4 and params/csig.py.
  */
-#ifndef EP_CSIG_H
-#define EP_CSIG_H
+#pragma once
 
 #include "../units.h"
 
@@ -36,5 +35,3 @@ void csig_ask(uint8_t *at, uint32_t bytes, enum csig_type type);
 
 /* Read one. */
 struct csig csig_read(const uint8_t *at, uint32_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* What hops write into packets, as INT-MD has it, and answers bring back to senders. */
-#ifndef EP_TELEMETRY_H
-#define EP_TELEMETRY_H
+#pragma once
 
 #include "../units.h"
 
@@ -51,5 +50,3 @@ struct int_change {
  * or so long before that a time or a count may have come round. */
 uint32_t int_since(struct int_memory *memory, const struct int_stack *stack, bps_t line, bytes_t packet,
                    ns_t now, struct int_change changes[INT_HOPS]);
-
-#endif

@@ -2,8 +2,7 @@
  * numbers. Names and values are those of the public interface, so that its algorithms compile as
  * they are; docs/pcm.md has which, and what of it this lab does not have.
  */
-#ifndef PCM_H
-#define PCM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ typedef enum {
     PCM_CTRL_EV,
     PCM_CTRL_UNKNOWN,
 } pcm_control_t;
-
-#endif

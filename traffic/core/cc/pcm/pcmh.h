@@ -4,8 +4,7 @@
  *
  * whose places the header that is made of its YAML file has.
  */
-#ifndef PCMH_H
-#define PCMH_H
+#pragma once
 
 #include "pcm.h"
 
@@ -53,5 +52,3 @@ static PCM_FORCE_INLINE pcm_uint pcm_of_float(pcm_float value)
 #define set_var_float(place, value) ((void)(PCM_WORD(place) = pcm_of_float(value)))
 #define get_arr_uint(array, at) (+PCM_WORD((array) + (at)))
 #define set_arr_uint(array, at, value) ((void)(PCM_WORD((array) + (at)) = (pcm_uint)(value)))
-
-#endif

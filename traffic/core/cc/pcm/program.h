@@ -1,8 +1,7 @@
 /* An algorithm as it is loaded: what it has, and how it is called. Each is a shared object of its
  * own, made of its C, of tables that follow from its YAML file, and of guard.c.
  */
-#ifndef PCM_PROGRAM_H
-#define PCM_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ struct pcm_program {
 };
 
 #define PCM_PROGRAM "pcm_program" /* the symbol */
-
-#endif
