@@ -14,7 +14,7 @@ from lab.runs.agree import agree
 
 def command(
     cases: Annotated[list[str] | None, typer.Argument(help="Parts of cases' titles.")] = None,
-    dilation: Annotated[int | None, typer.Option("--dilation", min=1)] = None,
+    dilation: Annotated[int | None, typer.Option(min=1)] = None,
     seed: Seed = None,
     out: Out = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lab.commands.options import Changes, Processes, make_out
+from lab.commands.options import P4, Changes, Processes, make_out
 from lab.errors import LabError
 
 
@@ -33,31 +33,24 @@ def command(
         bool, typer.Option("--quick", help="Few parameters and trials: a first look, in minutes.")
     ] = False,
     trials: Annotated[
-        int | None,
-        typer.Option("--trials", min=1, max=10_000, help="Trials or iterations of everything."),
+        int | None, typer.Option(min=1, max=10_000, help="Trials or iterations of everything.")
     ] = None,
     most: Annotated[
-        str, typer.Option("--most", help="What a run may send; what would send more is left out.")
+        str, typer.Option(help="What a run may send; what would send more is left out.")
     ] = "1GB",
     device: Annotated[
         str | None,
         typer.Option("--dut", metavar="SCENARIO", help="Whose fabric is the device under test."),
     ] = None,
     changes: Changes = None,
-    p4: Annotated[
-        Path | None,
-        typer.Option("--p4", metavar="DIR", help="Your own copy of p4src, instead of it."),
-    ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="sim or mininet.")] = "sim",
-    switch: Annotated[
-        str, typer.Option("--switch", help="soft (ours) or bmv2 (mininet).")
-    ] = "soft",
+    p4: P4 = None,
+    engine: Annotated[str, typer.Option(help="sim or mininet.")] = "sim",
+    switch: Annotated[str, typer.Option(help="soft (ours) or bmv2 (mininet).")] = "soft",
     processes: Processes = None,
     compare: Annotated[
-        list[Path] | None,
-        typer.Option("--compare", metavar="DIR", help="Twice: put two reports side by side."),
+        list[Path] | None, typer.Option(metavar="DIR", help="Twice: put two reports side by side.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("runs/bmwg"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/bmwg"),
 ) -> None:
     """Benchmark a fabric as the IETF's draft for AI training has it. What is kept is not run again:
     interrupted, it goes on where it was.

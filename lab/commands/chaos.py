@@ -16,9 +16,9 @@ from switch.build import CHECKED, EXTRA_VARIABLE
 
 
 def command(
-    seed: Annotated[int, typer.Option("--seed", help="Of the first run; each has the next.")] = 1,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="How many.")] = 20,
-    engine: Annotated[str, typer.Option("--engine", help="sim or mininet.")] = "sim",
+    seed: Annotated[int, typer.Option(help="Of the first run; each has the next.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    engine: Annotated[str, typer.Option(help="sim or mininet.")] = "sim",
     lasting: Annotated[
         str | None,
         typer.Option(

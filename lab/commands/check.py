@@ -41,20 +41,19 @@ def command(
         Path | None, typer.Option("--cure", help="Write the configurations, patched, to a folder.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", help="A chip, whose memory comes in cells.")
+        str | None, typer.Option(help="A chip, whose memory comes in cells.")
     ] = None,
     response: Annotated[
-        int | None,
-        typer.Option("--response", min=0, max=10**9, help="How many ns a neighbour may take."),
+        int | None, typer.Option(min=0, max=10**9, help="How many ns a neighbour may take.")
     ] = None,
     hosts: Annotated[
-        str | None, typer.Option("--hosts", help="Which neighbours are hosts, such as 'gpu*'.")
+        str | None, typer.Option(help="Which neighbours are hosts, such as 'gpu*'.")
     ] = None,
     common: Annotated[
         Path | None, typer.Option("--templates", help="Of a SKU: where buffers_config.j2 is.")
     ] = None,
     role: Annotated[
-        str, typer.Option("--role", help="Of a SKU: what its switch is, such as LeafRouter.")
+        str, typer.Option(help="Of a SKU: what its switch is, such as LeafRouter.")
     ] = "",
     kept: Annotated[
         Path | None, typer.Option("--out", help="With --prove: a folder for the scenarios.")

@@ -37,7 +37,7 @@ _NO_COMMANDS = ("__init__", "execution", "options", "prompt", "ranks")
 
 
 def command(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the pages.")] = Path("site"),
+    out: Annotated[Path, typer.Option(help="Folder for the pages.")] = Path("site"),
     is_for_pictures: Annotated[
         bool, typer.Option("--pictures", help="Draw the pages' pictures anew instead.")
     ] = False,

@@ -44,11 +44,11 @@ def command(
     interface: Annotated[
         str | None, typer.Option("--send", metavar="INTERFACE", help="Send it there.")
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="Send it so many times.")] = 1,
+    count: Annotated[int, typer.Option(min=1, help="Send it so many times.")] = 1,
     file: Annotated[
         Path | None, typer.Option("--pcap", metavar="FILE", help="Show those of a capture.")
     ] = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="So many of a capture.")] = 10,
+    most: Annotated[int, typer.Option(min=1, help="So many of a capture.")] = 10,
 ) -> None:
     """Show and dissect the packets of the fabric, or send one."""
     console = Console()

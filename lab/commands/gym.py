@@ -15,10 +15,10 @@ from lab.errors import MissingTool
 def command(
     scenario: Name,
     changes: Changes = None,
-    every: Annotated[str, typer.Option("--every", help="Between two decisions.")] = "20us",
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Decisions of an episode.")] = 100,
-    reward: Annotated[str, typer.Option("--reward", help="What is rewarded.")] = "ends",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")] = 1,
+    every: Annotated[str, typer.Option(help="Between two decisions.")] = "20us",
+    steps: Annotated[int, typer.Option(min=1, help="Decisions of an episode.")] = 100,
+    reward: Annotated[str, typer.Option(help="What is rewarded.")] = "ends",
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 1,
 ) -> None:
     """Try a scenario as an environment to learn in: an episode of random decisions, and its speed.
 

@@ -29,25 +29,25 @@ def command(
         typer.Option("--bytes", help="The data of MSCCL's schedules, or htsim's flows of size 0."),
     ] = None,
     groups: Annotated[
-        Path | None, typer.Option("--groups", help="The process groups of Chakra's traces, JSON.")
+        Path | None, typer.Option(help="The process groups of Chakra's traces, JSON.")
     ] = None,
     tflops: Annotated[
-        float | None, typer.Option("--tflops", help="How fast ranks of Chakra's traces compute.")
+        float | None, typer.Option(help="How fast ranks of Chakra's traces compute.")
     ] = None,
     gpus: Annotated[
-        int | None, typer.Option("--gpus", help="How many GPUs, where a file of AICB does not say.")
+        int | None, typer.Option(help="How many GPUs, where a file of AICB does not say.")
     ] = None,
     scale: Annotated[
-        float | None, typer.Option("--scale", help="Shrinks bytes and times of AICB's: 0.001.")
+        float | None, typer.Option(help="Shrinks bytes and times of AICB's: 0.001.")
     ] = None,
     topology: Annotated[
-        Path | None, typer.Option("--topology", help="A fabric's file: run the workload on that.")
+        Path | None, typer.Option(help="A fabric's file: run the workload on that.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", help="The chip of switches, for a folder of theirs.")
+        str | None, typer.Option(help="The chip of switches, for a folder of theirs.")
     ] = None,
     hosts: Annotated[
-        str | None, typer.Option("--hosts", help="Which neighbours of switches are hosts: 'gpu*'.")
+        str | None, typer.Option(help="Which neighbours of switches are hosts: 'gpu*'.")
     ] = None,
 ) -> None:
     """Say what a workload's or a fabric's file is, check it, and write a scenario that runs it.

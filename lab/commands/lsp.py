@@ -15,13 +15,9 @@ from lab.errors import LabError, MissingTool
 def command(
     tcp: Annotated[
         int | None,
-        typer.Option(
-            "--tcp", metavar="PORT", min=0, max=65535, help="Serve editors there; 0: any."
-        ),
+        typer.Option(metavar="PORT", min=0, max=65535, help="Serve editors there; 0: any."),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", help="With --tcp: at which address.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="With --tcp: at which address.")] = "127.0.0.1",
     include: Annotated[
         list[Path] | None, typer.Option("-I", help="Look for include files there too.")
     ] = None,

@@ -13,13 +13,12 @@ from lab.errors import LabError, MissingTool
 
 def command(
     folder: Annotated[
-        Path | None,
-        typer.Option("--folder", help="Whose runs and scenarios it may read; else none."),
+        Path | None, typer.Option(help="Whose runs and scenarios it may read; else none.")
     ] = None,
     keeps: Annotated[bool, typer.Option("--keep", help="Keep its runs in that folder.")] = False,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="That a call may take.")] = 120,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="That it may make in all.")] = 200,
-    hosts: Annotated[int, typer.Option("--hosts", min=2, help="That a fabric may have.")] = 256,
+    seconds: Annotated[float, typer.Option(min=1, help="That a call may take.")] = 120,
+    runs: Annotated[int, typer.Option(min=1, help="That it may make in all.")] = 200,
+    hosts: Annotated[int, typer.Option(min=2, help="That a fabric may have.")] = 256,
 ) -> None:
     """Let an assistant list, run, compare and explain: speaks MCP over stdin and stdout.
 

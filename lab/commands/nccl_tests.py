@@ -59,10 +59,10 @@ def command(
     datatype: Annotated[str, typer.Option("-d", "--datatype", help=_listed(TYPES))] = "float",
     root: Annotated[int, typer.Option("-r", "--root", min=0, help="Of a broadcast.")] = 0,
     algorithm: Annotated[
-        str | None, typer.Option("--algorithm", help="As traffic.algorithm of a scenario.")
+        str | None, typer.Option(help="As traffic.algorithm of a scenario.")
     ] = None,
     channels: Annotated[
-        int, typer.Option("--channels", min=1, max=64, help="Connections of a pair of ranks.")
+        int, typer.Option(min=1, max=64, help="Connections of a pair of ranks.")
     ] = 1,
     hosts: Hosts = None,
     lab: Running = None,

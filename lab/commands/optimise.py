@@ -26,37 +26,31 @@ def command(
     scenario: Name,
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="GROUP|KEY=LOW..HIGH|KEY=A,B", help="What may be turned."),
+        typer.Option(metavar="GROUP|KEY=LOW..HIGH|KEY=A,B", help="What may be turned."),
     ] = None,
     objectives: Annotated[
         list[str] | None,
         typer.Option("--for", metavar="FIGURE", help="What is to be little: p99, job, pause ..."),
     ] = None,
     changes: Changes = None,
-    trials: Annotated[int, typer.Option("--trials", min=1, max=10_000)] = 64,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, max=100, help="With how many a trial is run.")
-    ] = 3,
+    trials: Annotated[int, typer.Option(min=1, max=10_000)] = 64,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="With how many a trial is run.")] = 3,
     patience: Annotated[
-        int, typer.Option("--patience", min=1, help="End if so many trials bring nothing better.")
+        int, typer.Option(min=1, help="End if so many trials bring nothing better.")
     ] = 32,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the search itself.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search itself.")] = 1,
     losses: Annotated[
         bool, typer.Option("--losses", help="Allow packets to be lost, as the answer's price.")
     ] = False,
     also: Annotated[
-        list[str] | None,
-        typer.Option("--also", metavar="SCENARIO", help="Search for this workload, too."),
+        list[str] | None, typer.Option(metavar="SCENARIO", help="Search for this workload, too.")
     ] = None,
     tests: Annotated[
         list[str] | None,
         typer.Option("--test", metavar="SCENARIO", help="Compare on this workload, too."),
     ] = None,
     repeats: Annotated[
-        int,
-        typer.Option(
-            "--repeats", min=2, max=1000, help="Seeds of the last choice and of comparisons."
-        ),
+        int, typer.Option(min=2, max=1000, help="Seeds of the last choice and of comparisons.")
     ] = 8,
     processes: Processes = None,
     cluster: Annotated[

@@ -38,47 +38,40 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key.", autocompletion=complete_keys),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the scenario's seed.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for the results.")]
+Seed = Annotated[int | None, typer.Option(help="Instead of the scenario's seed.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for the results.")]
 Json = Annotated[bool, typer.Option("--json", help="Tell the result to a machine.")]
-Processes = Annotated[int | None, typer.Option("--processes", min=1)]
+Processes = Annotated[int | None, typer.Option(min=1)]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, help="Threads that simulate it (sim); as a rule all processors."),
+    typer.Option(min=1, help="Threads that simulate it (sim); as a rule all processors."),
 ]
 Dilation = Annotated[
-    int | None,
-    typer.Option("--dilation", min=1, help="Slow time down so many times (mininet)."),
+    int | None, typer.Option(min=1, help="Slow time down so many times (mininet).")
+]
+P4 = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Your own copy of p4src, instead of it.")
 ]
 Folders = Annotated[list[Path], typer.Argument(help="Of runs, or of several runs.")]
 PagePort = Annotated[
-    int,
-    typer.Option("--port", min=0, max=65535, help="Of the live page; otherwise any that is free."),
+    int, typer.Option(min=0, max=65535, help="Of the live page; otherwise any that is free.")
 ]
 GnmiPort = Annotated[
     int | None,
-    typer.Option("--gnmi", min=0, max=65535, help="Answer gNMI at this port too; 0: any free one."),
+    typer.Option(min=0, max=65535, help="Answer gNMI at this port too; 0: any free one."),
 ]
-Hosts = Annotated[
-    str | None, typer.Option("--hosts", help="Which, such as h1,h5; otherwise the first.")
-]
+Hosts = Annotated[str | None, typer.Option(help="Which, such as h1,h5; otherwise the first.")]
 On = Annotated[
-    str | None,
-    typer.Option("--on", metavar="SCENARIO", help="Bring its fabric up for this alone."),
-]
-Class = Annotated[
-    int,
-    typer.Option("--class", min=0, max=6, help="The class that what programs send goes in."),
+    str | None, typer.Option(metavar="SCENARIO", help="Bring its fabric up for this alone.")
 ]
 Stretch = Annotated[
     str,
     typer.Option(
-        "--stretch",
         metavar="TIMES",
         help="Let programs compute so many times more slowly; 'dilation': as time passes.",
     ),
 ]
-Running = Annotated[str | None, typer.Option("--lab", help="Which, if several run.")]
+Running = Annotated[str | None, typer.Option(help="Which, if several run.")]
 
 
 def times(stretch: str) -> float | None:

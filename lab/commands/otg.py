@@ -20,25 +20,21 @@ def command(
     ] = None,
     changes: Changes = None,
     wire: Annotated[
-        str | None,
-        typer.Option("--wire", metavar="A,B", help="No fabric: ports A and B, and a cable."),
+        str | None, typer.Option(metavar="A,B", help="No fabric: ports A and B, and a cable.")
     ] = None,
-    gbps: Annotated[float, typer.Option("--gbps", help="Of that cable.")] = 1,
+    gbps: Annotated[float, typer.Option(help="Of that cable.")] = 1,
     dilation: Dilation = None,
-    switch: Annotated[str, typer.Option("--switch", help="soft or bmv2.")] = "soft",
-    address: Annotated[str, typer.Option("--address", help="Where to answer.")] = "127.0.0.1",
+    switch: Annotated[str, typer.Option(help="soft or bmv2.")] = "soft",
+    address: Annotated[str, typer.Option(help="Where to answer.")] = "127.0.0.1",
     http: Annotated[
-        int, typer.Option("--http", min=0, max=65535, help="Its port; 0: any that is free.")
+        int, typer.Option(min=0, max=65535, help="Its port; 0: any that is free.")
     ] = 8443,
     grpc: Annotated[
-        int, typer.Option("--grpc", min=0, max=65535, help="That of gRPC; 0: any that is free.")
+        int, typer.Option(min=0, max=65535, help="That of gRPC; 0: any that is free.")
     ] = 40051,
     tls: Annotated[bool, typer.Option("--tls", help="HTTPS, by a certificate of its own.")] = False,
     forgotten: Annotated[
-        float,
-        typer.Option(
-            "--forgotten", min=0, help="Seconds without a request that end flows; 0: none."
-        ),
+        float, typer.Option(min=0, help="Seconds without a request that end flows; 0: none.")
     ] = 300,
 ) -> None:
     """Be a tester: scripts written for snappi send, capture and count at a scenario's hosts.

@@ -18,9 +18,7 @@ def command(
     file: Annotated[
         Path | None, typer.Option("--out", help="Instead of LINK.pcap; - is standard output.")
     ] = None,
-    packets: Annotated[
-        int | None, typer.Option("--packets", min=1, help="Stop after so many.")
-    ] = None,
+    packets: Annotated[int | None, typer.Option(min=1, help="Stop after so many.")] = None,
     lab: Running = None,
 ) -> None:
     """Record what crosses a link of the running lab."""

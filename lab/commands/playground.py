@@ -14,7 +14,7 @@ from views.playground.build import build
 
 
 def command(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the page.")] = Path("playground"),
+    out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path("playground"),
 ) -> None:
     """Make a page in whose tab the simulator runs, for any web server to give out."""
     with writing_to(out):

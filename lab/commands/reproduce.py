@@ -30,9 +30,7 @@ def command(
     ] = False,
     is_list: Annotated[bool, typer.Option("--list", help="Say which there are.")] = False,
     processes: Processes = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path(
-        "runs/reproduce"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/reproduce"),
 ) -> None:
     """Make published results again: theirs, ours, and whether it holds."""
     if is_list or not (chosen or is_all):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lab.commands.options import (
+    P4,
     Changes,
     Dilation,
     GnmiPort,
@@ -25,23 +26,16 @@ def command(
     changes: Changes = None,
     seed: Seed = None,
     out: Out = None,
-    engine: Annotated[str, typer.Option("--engine", help="mininet or sim.")] = "mininet",
-    switch: Annotated[
-        str, typer.Option("--switch", help="soft (ours) or bmv2 (mininet).")
-    ] = "soft",
+    engine: Annotated[str, typer.Option(help="mininet or sim.")] = "mininet",
+    switch: Annotated[str, typer.Option(help="soft (ours) or bmv2 (mininet).")] = "soft",
     dilation: Dilation = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Keep what crosses each link.")] = False,
     pcap_link: Annotated[
-        list[str] | None,
-        typer.Option("--pcap-link", metavar="LINK", help="Keep what crosses one."),
+        list[str] | None, typer.Option(metavar="LINK", help="Keep what crosses one.")
     ] = None,
-    p4: Annotated[
-        Path | None,
-        typer.Option("--p4", metavar="DIR", help="Your own copy of p4src, instead of it."),
-    ] = None,
+    p4: P4 = None,
     control: Annotated[
-        str | None,
-        typer.Option("--control", metavar="KIND", help="p4runtime, or bgp between the switches."),
+        str | None, typer.Option(metavar="KIND", help="p4runtime, or bgp between the switches.")
     ] = None,
     tls: Annotated[
         bool,
@@ -56,7 +50,6 @@ def command(
     pace: Annotated[
         str | None,
         typer.Option(
-            "--pace",
             metavar="TIME/s",
             help="With --live: how much of the simulator's time passes in a second, such as "
             "100us/s; 0: as much as it can.",
@@ -65,13 +58,11 @@ def command(
     port: PagePort = 0,
     gnmi: GnmiPort = None,
     reports: Annotated[
-        str | None,
-        typer.Option("--reports", metavar="KIND", help="Keep telemetry reports: csv or parquet."),
+        str | None, typer.Option(metavar="KIND", help="Keep telemetry reports: csv or parquet.")
     ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
-            "--checkpoint",
             metavar="TIME",
             help="Keep in DIR every so often (10min) how far it is: the same command goes on from "
             "there (sim).",
@@ -80,7 +71,6 @@ def command(
     accuracy: Annotated[
         str,
         typer.Option(
-            "--accuracy",
             metavar="HOW",
             help="exact, or what times may differ by, 1% or 5%, where that is quicker: steps of "
             "jobs that go as those before are left out, and told (sim).",
@@ -89,7 +79,6 @@ def command(
     machines: Annotated[
         Path | None,
         typer.Option(
-            "--machines",
             metavar="FILE",
             help="Share the fabric out among the machines that FILE names (mininet).",
         ),

@@ -20,17 +20,12 @@ def command(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            "--vary",
-            metavar="KEY=V,V",
-            help="Values to try, or FIRST..LAST.",
-            autocompletion=complete_keys,
+            metavar="KEY=V,V", help="Values to try, or FIRST..LAST.", autocompletion=complete_keys
         ),
     ] = None,
     changes: Changes = None,
     processes: Processes = None,
-    engine: Annotated[
-        str, typer.Option("--engine", help="sim, or mininet: one run after the other.")
-    ] = "sim",
+    engine: Annotated[str, typer.Option(help="sim, or mininet: one run after the other.")] = "sim",
     cluster: Annotated[
         str | None,
         typer.Option(

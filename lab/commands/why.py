@@ -24,7 +24,7 @@ def command(
         typer.Argument(help="SRC-DST, a host, a job's name, or run; else the message slowed most."),
     ] = None,
     p4: Annotated[
-        Path | None, typer.Option("--p4", help="The P4 program of the run, if it had its own.")
+        Path | None, typer.Option(help="The P4 program of the run, if it had its own.")
     ] = None,
     is_json: Json = False,
 ) -> None:
