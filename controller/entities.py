@@ -6,7 +6,7 @@ comparing values; only ``client`` turns them into P4Runtime messages.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from params.data import Data
 
@@ -81,7 +81,7 @@ def mac_text(bits: int) -> str:
 
 
 def entry(
-    table: str, match: dict[str, Match], action: str, rank: int = 0, /, **params: int
+    table: str, match: Mapping[str, Match], action: str, rank: int = 0, /, **params: int
 ) -> TableEntry:
     """A table entry, its keys in the order of their names; ``rank`` is its priority."""
     return TableEntry(table, tuple(sorted(match.items())), action, tuple(params.items()), rank)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
-from controller.entities import Entity, Match, entry, mac_bits
+from controller.entities import Entity, entry, mac_bits
 from controller.routes import living_switches
 from params.data import Data
 from params.inc import MAX_CHILDREN, Group
@@ -107,7 +107,7 @@ def inc_entries(
     if children is None:
         return
     up = tree.parent[switch]
-    job: dict[str, Match] = {"hdr.inc.job": group.number}
+    job = {"hdr.inc.job": group.number}
     up_port = 0 if up is None else _cable(fabric, up, switch, dead)
     assert up_port is not None
     yield entry(

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from itertools import chain, count
+from pathlib import Path
 from typing import NamedTuple
 
 from controller import headroom, segments, tenants, thresholds
@@ -52,44 +54,15 @@ from params.pfc import Remedy
 from params.shares import alpha_code, chance_code
 from topologies import Fabric, Network, Node, NodeKind
 
-# In the order of drop_reason_t in p4src/types.p4.
-DROP_REASONS = (
-    "none",
-    "malformed",
-    "not_ip",
-    "bad_checksum",
-    "ttl_expired",
-    "no_route",
-    "no_next_hop",
-    "buffer_full",
-    "headroom_full",
-    "watchdog",
-    "port_down",
-    "injected_loss",
-    "denied",
-    "other_tenant",
-    "early_drop",
-    "forged_source",
-    "forged_header",
-    "foreign_pause",
-    "trimmed",
-    "cut_lost",
-    "link_local",
-    "credit_used",
-    "foreign_credit",
-    "no_credit",
-    "control_limit",
-    "for_control",
-    "bad_carrier",
-    "unknown_vni",
-    "foreign_tunnel",
-    "bad_tunnel",
-    "foreign_mac",
-    "for_tunnel",
-    "in_sum",
-    "old_part",
-    "foreign_part",
-)
+
+def _names_of(enumeration: str) -> tuple[str, ...]:
+    """Of the values of one in p4src/types.p4, from 0 on."""
+    text = (Path(__file__).parents[1] / "p4src" / "types.p4").read_text()
+    body = text.partition(f" {enumeration} {{")[2].partition("}")[0]
+    return tuple(name.lower() for name in re.findall(r"^    (\w+) += \d", body, re.MULTILINE))
+
+
+DROP_REASONS = _names_of("drop_reason_t")
 IN_SUM = "in_sum"  # no drop: a part of a collective that a switch added up
 
 MAX_SLOTS = 256  # of a group, by which its ways have shares
@@ -332,7 +305,8 @@ def routing(
             if site.far_leaves and route.prefix in site.far_leaves:
                 yield _underlay(route, groups)
     for route in sid_routes:
-        yield _route(route, groups, table="sid_routes", key="hdr.carrier.dst_addr")
+        match = _prefix_match(route.prefix, "hdr.carrier.dst_addr")
+        yield _onward(route, groups, "sid_routes", match)
     for prefix, policy in steered.items():
         yield _steered(prefix, policy, routes, groups)
 
@@ -392,14 +366,20 @@ def _prefix_match(prefix: Network, key: str = "") -> dict[str, Match]:
     return {key: (int(prefix.network_address), prefix.prefixlen)}
 
 
-def _route(route: Route, groups: Groups, table: str = "", key: str = "") -> TableEntry:
-    table = table or f"ipv{route.prefix.version}_routes"
-    match = _prefix_match(route.prefix, key)
+def _route(route: Route, groups: Groups) -> TableEntry:
+    table = f"ipv{route.prefix.version}_routes"
+    return _onward(route, groups, table, _prefix_match(route.prefix))
+
+
+def _onward(
+    route: Route, groups: Groups, table: str, match: Mapping[str, Match], verb: str = "to"
+) -> TableEntry:
+    """What matches goes to the route's next hop, or to the group of those it has."""
     if len(route.next_hops) == 1:
         (hop,) = route.next_hops
-        return entry(table, match, "to_port", port=hop.port, next_mac=mac_bits(hop.mac))
+        return entry(table, match, f"{verb}_port", port=hop.port, next_mac=mac_bits(hop.mac))
     group = groups[route.next_hops]
-    return entry(table, match, "to_group", group=group, leaf=route.leaf)
+    return entry(table, match, f"{verb}_group", group=group, leaf=route.leaf)
 
 
 def _steered(prefix: Network, policy: int, routes: Iterable[Route], groups: Groups) -> TableEntry:
@@ -419,26 +399,15 @@ def _is_within(prefix: Network, other: Network) -> bool:
 
 def _underlay(route: Route, groups: Groups) -> TableEntry:
     """The same way, for what goes to a leaf in a tunnel."""
-    match: dict[str, Match] = {"meta.vtep": int(route.prefix.network_address)}
-    if len(route.next_hops) == 1:
-        (hop,) = route.next_hops
-        return entry(
-            "vtep_routes", match, "underlay_port", port=hop.port, next_mac=mac_bits(hop.mac)
-        )
-    group = groups[route.next_hops]
-    return entry("vtep_routes", match, "underlay_group", group=group, leaf=route.leaf)
+    match = {"meta.vtep": int(route.prefix.network_address)}
+    return _onward(route, groups, "vtep_routes", match, "underlay")
 
 
 def _short_route(route: Route, groups: Groups) -> TableEntry:
     """The same way by the lower half of the address (sunh.p4)."""
     prefix = route.prefix
     short = int(prefix.network_address) & 0xFFFF, max(0, prefix.prefixlen - 16)
-    match: dict[str, Match] = {"hdr.sunh.dst_addr": short}
-    if len(route.next_hops) == 1:
-        (hop,) = route.next_hops
-        return entry("sunh_routes", match, "sunh_port", port=hop.port, next_mac=mac_bits(hop.mac))
-    group = groups[route.next_hops]
-    return entry("sunh_routes", match, "sunh_group", group=group, leaf=route.leaf)
+    return _onward(route, groups, "sunh_routes", {"hdr.sunh.dst_addr": short}, "sunh")
 
 
 def _punts(site: SwitchSite) -> Iterator[Entity]:
@@ -458,7 +427,7 @@ def _punts(site: SwitchSite) -> Iterator[Entity]:
                 every=every,
                 burst=(punt.burst - 1) * every,
             )
-        match: dict[str, Match] = {"standard_metadata.ingress_port": own}
+        match = {"standard_metadata.ingress_port": own}
         yield entry("control_ports", match, "by_front_port", port=port)
     if site.host_ports and site.fabric.ip == 4:
         address = int(site.fabric.gateway(site.switch))
@@ -508,10 +477,7 @@ def _steering(site: SwitchSite, policies: Sequence[segments.Policy]) -> Iterator
         for tenant in sorted(everybody if by_tenant is None else {by_tenant}):
             if (policy.number, tenant) not in known:
                 known.add((policy.number, tenant))
-                match: dict[str, Match] = {
-                    "meta.steering": policy.number,
-                    "meta.tenant": tenant,
-                }
+                match = {"meta.steering": policy.number, "meta.tenant": tenant}
                 lists = {"first_list": policy.first, "lists": len(policy.ways)}
                 yield entry("segment_policies", match, "choose", **lists)
 
@@ -524,7 +490,7 @@ def _own_sids(site: SwitchSite) -> Iterator[Entity]:
         mac = mac_bits(site.fabric.mac(peer))
         usid = segments.usid_of_port(port)
         for begins, length, own_first in (((own, usid), 64, 1), ((usid,), 48, 0)):
-            match: dict[str, Match] = {key: (segments.sid(*begins), length)}
+            match = {key: (segments.sid(*begins), length)}
             yield entry(
                 "local_sids", match, "adjacency", port=port, next_mac=mac, own_first=own_first
             )
@@ -542,7 +508,7 @@ def _segment_list(site: SwitchSite, number: int, path: segments.Path, port: int)
         "port": port,
         "next_mac": mac_bits(site.fabric.mac(path[1])),
     }
-    match: dict[str, Match] = {"chosen": number}
+    match = {"chosen": number}
     if not behind:
         return entry("segment_lists", match, "carrier", **params)
     # The last to come stands first, and what is not there means nothing.
@@ -567,7 +533,7 @@ def _group(site: SwitchSite, group: int, next_hops: tuple[NextHop, ...]) -> Iter
         )
     slots = slots_of([site.link_now(port).rate_bps for port in ports])
     for slot, way in enumerate(slots):
-        match: dict[str, Match] = {"meta.group": group, "meta.member": slot}
+        match = {"meta.group": group, "meta.member": slot}
         yield entry("group_slots", match, "way", number=way, port=ports[way])
     for first in range(0, len(ports), _WAYS_PER_TABLE):
         part = ports[first : first + _WAYS_PER_TABLE]
@@ -727,10 +693,7 @@ def buffering(site: SwitchSite) -> Iterator[Entity]:
     own = map(control_port, site.ports) if site.settings.punt else ()
     for port in (*site.ports, *own):
         for priority in PRIORITIES:
-            match: dict[str, Match] = {
-                "standard_metadata.ingress_port": port,
-                "meta.priority": priority,
-            }
+            match = {"standard_metadata.ingress_port": port, "meta.priority": priority}
             if priority in site.lossless and port in site.ports:
                 params = lossless | {"queue_headroom": headroom_of(site, port)}
                 yield entry("buffer_profiles", match, "lossless", **params)
@@ -756,7 +719,7 @@ def _queue_limits(site: SwitchSite) -> Iterator[Entity]:
     for port in site.ports:
         most = site.queue_at(port, trim.threshold)
         for priority in trim.cut if most < trim.threshold else ():
-            match: dict[str, Match] = {"meta.out_port": port, "meta.priority": priority}
+            match = {"meta.out_port": port, "meta.priority": priority}
             yield entry("queue_limits", match, "at_most", queue_most=most)
 
 
@@ -789,7 +752,7 @@ def _trim(site: SwitchSite) -> Iterator[Entity]:
     for port in site.ports if trim.cut else ():
         here = same | ({"cut_dscp": trim.last_hop_dscp} if port in site.host_ports else {})
         for dscp in sorted({*trim.by_dscp, *cut}):
-            match: dict[str, Match] = {"meta.out_port": port, "meta.dscp": dscp}
+            match = {"meta.out_port": port, "meta.dscp": dscp}
             if dscp in trim.by_dscp:
                 yield entry("trims", match, "is_cut")
             else:
@@ -942,10 +905,7 @@ def marking(site: SwitchSite) -> Iterator[Entity]:
     for port in site.ports:
         for priority, curve in curves.items():
             can_drop = isinstance(curve, ClassMarking) and curve.drop
-            match: dict[str, Match] = {
-                "standard_metadata.egress_port": port,
-                "meta.priority": priority,
-            }
+            match = {"standard_metadata.egress_port": port, "meta.priority": priority}
             least, most = site.queue_at(port, curve.kmin), site.queue_at(port, curve.kmax)
             yield entry(
                 "ecn_profiles",
@@ -1086,7 +1046,7 @@ def _watches(site: SwitchSite) -> Iterator[Entity]:
         )
         yield entry("int_sinks", {"standard_metadata.egress_port": port}, "end")
     if site.settings.groups:  # switches look for parts and results where UDP says so
-        match: dict[str, Match] = {"meta.dst_port": (INC_PORT, 0xFFFF)}
+        match = {"meta.dst_port": (INC_PORT, 0xFFFF)}
         yield entry("int_flows", match, "NoAction", 2)
 
 
@@ -1152,7 +1112,7 @@ def _notify(site: SwitchSite) -> Iterator[Entity]:
         return
     interval = site.ticks(ecn.fast_cnp_ns)
     for port in site.ports:
-        match: dict[str, Match] = {"standard_metadata.egress_port": port}
+        match = {"standard_metadata.egress_port": port}
         yield entry("notifiers", match, "tell_sender", interval=interval)
     yield default(
         "notifier",
@@ -1179,7 +1139,7 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
     if csig is None:
         return
     for port, peer in site.ports.items():
-        match: dict[str, Match] = {"standard_metadata.egress_port": port}
+        match = {"standard_metadata.egress_port": port}
         if peer.name in csig.unaware:
             yield entry("csig_links", match, "csig_strip")
             continue
@@ -1197,7 +1157,7 @@ def _csig(site: SwitchSite) -> Iterator[Entity]:
     for signal in Signal:
         yield entry("csig_steps", {"type": signal}, "be_steps", shift=signal.shift)
         for bucket in buckets(signal):
-            own: dict[str, Match] = {"own": (bucket.least, bucket.length)} if bucket.length else {}
+            own = {"own": (bucket.least, bucket.length)} if bucket.length else {}
             prefix = {"type": signal.value, **own}
             yield entry("csig_buckets", prefix, "be_bucket", number=bucket.number)
 
@@ -1224,7 +1184,7 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
     for port, host in site.host_ports.items():
         if host.name in site.settings.routers:
             continue  # as at a port to a switch
-        match: dict[str, Match] = {"standard_metadata.ingress_port": port}
+        match = {"standard_metadata.ingress_port": port}
         if ip == 6:
             yield entry("host_ports", match, "NoAction")  # no IPv4 source is right there
         yield entry(
@@ -1245,7 +1205,7 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
         for name, tenant in tenants.items():
             addresses = site.fabric.addresses(site.fabric.node(name))
             for address in dict.fromkeys(addresses):  # of a pair of ports there may be one
-                there: dict[str, Match] = {f"hdr.ipv{ip}.dst_addr": int(address)}
+                there = {f"hdr.ipv{ip}.dst_addr": int(address)}
                 yield entry(f"{family}tenant_hosts", there, "is_of", number=tenant)
     for place, rule in enumerate(site.settings.rules):
         yield entry(
@@ -1256,8 +1216,8 @@ def _permissions(site: SwitchSite) -> Iterator[Entity]:
         )
 
 
-def _rule_match(rule: Rule, ip: int) -> dict[str, Match]:
-    match: dict[str, Match] = {}
+def _rule_match(rule: Rule, ip: int) -> Mapping[str, Match]:
+    match = {}
     for key, prefix in (("src_addr", rule.src), ("dst_addr", rule.dst)):
         if prefix is not None:
             network = ip_network(prefix)
@@ -1289,7 +1249,7 @@ def _loss(loss: Loss) -> Iterator[Entity]:
         else ("egress_port", "send_losses", "departure_losses.lose")
     )
     for priority in PRIORITIES if loss.priority is None else (loss.priority,):
-        match: dict[str, Match] = {
+        match = {
             f"standard_metadata.{port}": loss.port,
             "meta.priority": priority,
         }

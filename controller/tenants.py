@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_network
 from itertools import pairwise
 
-from controller.entities import Entity, Match, default, entry, mac_bits
+from controller.entities import Entity, default, entry, mac_bits
 from params.data import Data
 from topologies import Fabric, Network, Node
 
@@ -141,7 +141,7 @@ def own_entries(fabric: Fabric, leaf: Node) -> Iterator[Entity]:
                 port=port,
                 next_mac=host_mac,
             )
-            match: dict[str, Match] = {"meta.net": bridged, "dst_mac": host_mac}
+            match = {"meta.net": bridged, "dst_mac": host_mac}
             yield entry("tenant_macs", match, "bridge_to_port", port=port)
 
 
@@ -169,10 +169,7 @@ def far_entries(fabric: Fabric, leaf: Node, far: Far) -> Iterator[Entity]:
             vni=BRIDGED_VNI + found.tenant,
         )
     for member in far.members:
-        match: dict[str, Match] = {
-            "hdr.outer_ipv4.src_addr": int(member.vtep),
-            "hdr.vxlan.vni": member.vni,
-        }
+        match = {"hdr.outer_ipv4.src_addr": int(member.vtep), "hdr.vxlan.vni": member.vni}
         yield entry("vteps", match, "NoAction")
     for tenant, hosts in tenants_at(fabric, leaf).items():
         ports = [{"port": fabric.port_towards(leaf, host)} for host in hosts]
@@ -185,7 +182,7 @@ def far_entries(fabric: Fabric, leaf: Node, far: Far) -> Iterator[Entity]:
 def _flood(net: int, targets: list[dict[str, int]], *, is_from_tunnel: bool) -> Iterator[Entity]:
     """One after the other; the last has none after it."""
     for step, following in pairwise((*range(len(targets)), 0)):
-        match: dict[str, Match] = {
+        match = {
             "meta.net": net,
             "meta.is_from_tunnel": int(is_from_tunnel),
             "meta.flood_step": step,
