@@ -17,14 +17,24 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from google.protobuf import proto
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FieldOptions,
+    FileDescriptorProto,
+)
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from files import FileError, opened, parse_json
 from params.data import Data
 from traffic.collectives import Schedule
-from traffic.traces import protobuf as wire
 from traffic.traces.graph import Graph, TraceError
 from traffic.traces.text import MAX_BYTES, text_of
 
@@ -32,11 +42,6 @@ VERSION = "0.0.4"
 _MAX_MESSAGE = 64_000_000
 _RANK_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>\d{1,5})\.et(\.gz)?", re.ASCII)
 
-# Numbers of fields of a node and of an attribute, and of what they count.
-_ID, _NAME, _TYPE, _CTRL_DEPS, _DATA_DEPS, _DURATION_US, _ATTR = 1, 2, 3, 4, 5, 7, 10
-_ATTR_NAME = 1
-_PLAIN, _SIGNED, _ZIGZAG = (11, 13, 27), (7, 9), (15, 17)
-_REAL, _FIXED, _TEXT = (3, 5), (19, 21, 23, 25), 29
 COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
 _KINDS = range(8)
 _OPS = {
@@ -45,18 +50,56 @@ _OPS = {
 }  # fmt: skip
 _OP_NAMES = {1: "reduce", 3: "gather", 4: "scatter", 8: "reduce-scatter by blocks"}
 
-Value = int | float | str
+# What an attribute's value may be, by its field.
+_VALUES = {
+    3: "double", 5: "float", 7: "int32", 9: "int64", 11: "uint32", 13: "uint64", 15: "sint32",
+    17: "sint64", 19: "fixed32", 21: "fixed64", 23: "sfixed32", 25: "sfixed64", 27: "bool",
+    29: "string",
+}  # fmt: skip
 
 
-class Node(Data, frozen=False):
+def _message_classes() -> tuple[Any, Any]:
+    """Of what a file begins with, and of a node, as far as they are read or written here."""
+    file = FileDescriptorProto(name="chakra.proto", package="chakra", syntax="proto2")
+
+    def add(message: DescriptorProto, number: int, name: str, kind: str, **more: Any) -> None:
+        type_ = FieldDescriptorProto.Type.Value(f"TYPE_{kind.upper()}")
+        message.field.add(name=name, number=number, type=type_, **more)
+
+    begin = file.message_type.add(name="GlobalMetadata")
+    add(begin, 1, "version", "string")
+    attribute = file.message_type.add(name="AttributeProto")
+    attribute.oneof_decl.add(name="value")
+    add(attribute, 1, "name", "string")
+    for number, kind in _VALUES.items():
+        add(attribute, number, f"{kind}_val", kind, oneof_index=0)
+    node = file.message_type.add(name="Node")
+    several, packed = FieldDescriptorProto.LABEL_REPEATED, FieldOptions(packed=True)
+    add(node, 1, "id", "uint64")
+    add(node, 2, "name", "string")
+    add(node, 3, "type", "uint64")
+    add(node, 4, "ctrl_deps", "uint64", label=several, options=packed)
+    add(node, 5, "data_deps", "uint64", label=several, options=packed)
+    add(node, 7, "duration_micros", "uint64")
+    add(node, 10, "attr", "message", label=several, type_name=".chakra.AttributeProto")
+    pool = DescriptorPool()
+    pool.Add(file)
+    begun, made = (pool.FindMessageTypeByName(f"chakra.{each.name}") for each in (begin, node))
+    return GetMessageClass(begun), GetMessageClass(made)
+
+
+_Metadata, _Node = _message_classes()
+
+
+class Node(Data):
     """What a rank does: compute, send, receive, or take part in a collective."""
 
-    id: int = 0
-    name: str = ""
-    kind: int = 0
-    waits: list[int] = field(default_factory=list)
-    duration_us: int = 0
-    attributes: dict[str, Value] = field(default_factory=dict)
+    id: int
+    name: str
+    kind: int
+    waits: list[int]
+    duration_us: int
+    attributes: dict[str, int | float | str]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -104,69 +147,43 @@ def nodes_of(path: Path) -> Iterator[Node]:
         raise TraceError(str(error)) from None
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (wire.WireError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (DecodeError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise TraceError(f"{path}: message {at + 1} is no node of a trace: {error}") from None
 
 
-def _messages(file: BinaryIO | gzip.GzipFile) -> Iterator[memoryview]:
+def _messages(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     read = 0
-    while head := file.read(1):
-        while head[-1] >= 0x80 and len(head) < 10:
-            more = file.read(1)
-            if not more:
-                raise wire.WireError("a length that is cut off")
-            head += more
-        length, _ = wire.varint(head, 0)
+    while (length := _length(file)) is not None:
         read += length
         if length > _MAX_MESSAGE or read > MAX_BYTES:
-            raise wire.WireError(f"more than {_MAX_MESSAGE:,} bytes")
+            raise DecodeError(f"more than {_MAX_MESSAGE:,} bytes")
         data = file.read(length)
         if len(data) < length:
-            raise wire.WireError("the file ends within it")
-        yield memoryview(data)
+            raise DecodeError("the file ends within it")
+        yield data
 
 
-def _node(message: memoryview) -> Node:
-    node = Node()
-    for number, kind, value in wire.fields(message):
-        if number in (_CTRL_DEPS, _DATA_DEPS):
-            node.waits += wire.numbers(kind, value)
-        elif number == _NAME and not isinstance(value, int):
-            node.name = bytes(value).decode()
-        elif number == _ATTR and not isinstance(value, int):
-            name, found = _attribute(value)
-            if found is not None:
-                node.attributes[name] = found
-        elif isinstance(value, int):
-            if number == _ID:
-                node.id = value
-            elif number == _TYPE:
-                node.kind = value
-            elif number == _DURATION_US:
-                node.duration_us = value
-    return node
+def _length(file: BinaryIO | gzip.GzipFile) -> int | None:
+    """Of the message that follows, as a varint; None at the end."""
+    length = shift = 0
+    while byte := file.read(1):
+        length |= (byte[0] & 0x7F) << shift
+        if byte[0] < 0x80:
+            return length
+        shift += 7
+        if shift == 70:
+            raise DecodeError("a length without an end")
+    if shift:
+        raise DecodeError("a length that is cut off")
+    return None
 
 
-def _attribute(message: memoryview) -> tuple[str, Value | None]:
-    name = ""
-    found: Value | None = None
-    for number, _, value in wire.fields(message):
-        if isinstance(value, int):
-            if number in _PLAIN:
-                found = value
-            elif number in _SIGNED:
-                found = wire.signed(value)
-            elif number in _ZIGZAG:
-                found = wire.zigzag(value)
-        elif number == _ATTR_NAME:
-            name = bytes(value).decode()
-        elif number == _TEXT:
-            found = bytes(value).decode()
-        elif number in _REAL and len(value) in (4, 8):
-            found = wire.floating(value)
-        elif number in _FIXED and len(value) in (4, 8):
-            found = int.from_bytes(value, "little", signed=number in (23, 25))
-    return name, found
+def _node(message: bytes) -> Node:
+    node = _Node.FromString(message)
+    waits = [*node.ctrl_deps, *node.data_deps]
+    values = {each.name: getattr(each, kind)
+              for each in node.attr if (kind := each.WhichOneof("value"))}  # fmt: skip
+    return Node(node.id, node.name, node.type, waits, node.duration_micros, values)
 
 
 def read_groups(path: Path) -> dict[str, list[int]]:
@@ -312,12 +329,13 @@ def write(schedule: Schedule, path: Path) -> list[Path]:
     written = []
     for rank in range(schedule.ranks):
         file = path.with_name(f"{path.name}.{rank}.et")
-        with file.open("wb") as out:
-            out.write(_framed(wire.put_bytes(1, VERSION)))
-            mine = sorted({*schedule.starts(rank), *schedule.arrivals(rank)})
-            for number in mine:
-                for node in _nodes_for(schedule, rank, number, nodes):
-                    out.write(_framed(node))
+        out = BytesIO()
+        proto.serialize_length_prefixed(_Metadata(version=VERSION), out)
+        mine = sorted({*schedule.starts(rank), *schedule.arrivals(rank)})
+        for number in mine:
+            for node in _nodes_for(schedule, rank, number, nodes):
+                proto.serialize_length_prefixed(node, out)
+        file.write_bytes(out.getvalue())
         written.append(file)
     return written
 
@@ -343,7 +361,7 @@ def _awaited(schedule: Schedule, number: int, nodes: array[int], most: int = 0) 
     return [] if most and (schedule.delay_ns[number] or len(waits) != most) else waits
 
 
-def _nodes_for(schedule: Schedule, rank: int, number: int, nodes: array[int]) -> Iterator[bytes]:
+def _nodes_for(schedule: Schedule, rank: int, number: int, nodes: array[int]) -> Iterator[Any]:
     """A transfer as one of its ends has it; the wait before it begins is a node of its own."""
     src, dst, delay_ns = schedule.src[number], schedule.dst[number], schedule.delay_ns[number]
     is_work, is_sent = src == dst, src == rank
@@ -367,19 +385,9 @@ def _nodes_for(schedule: Schedule, rank: int, number: int, nodes: array[int]) ->
 
 def _encoded(
     number: int, name: str, kind: int, waits: list[int], micros: int, about: Mapping[str, int]
-) -> bytes:
-    out = wire.put_number(_ID, number) + wire.put_bytes(_NAME, name)
-    out += wire.put_number(_TYPE, kind)
-    if waits:
-        out += wire.put_bytes(_DATA_DEPS, b"".join(map(wire.put_varint, waits)))
-    if micros:
-        out += wire.put_number(_DURATION_US, micros)
-    is_cpu = wire.put_bytes(1, "is_cpu_op") + wire.put_number(27, 0)
-    out += wire.put_bytes(_ATTR, is_cpu)
+) -> Any:
+    node = _Node(id=number, name=name, type=kind, data_deps=waits, duration_micros=micros or None)
+    node.attr.add(name="is_cpu_op", bool_val=False)
     for key, value in about.items():
-        out += wire.put_bytes(_ATTR, wire.put_bytes(1, key) + wire.put_number(9, value))
-    return out
-
-
-def _framed(message: bytes) -> bytes:
-    return wire.put_varint(len(message)) + message
+        node.attr.add(name=key, int64_val=value)
+    return node
