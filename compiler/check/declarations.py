@@ -26,29 +26,21 @@ from compiler.check.states import States
 from compiler.check.tables import Tables
 from compiler.check.typing import Binding, Typing, type_key
 from compiler.source import Span
+from params.data import Data
 
 MAX_NEW_TYPES = 100  # each made of the one before
 MAX_VERSIONS = 1000  # of generic functions and blocks, one for each choice of type arguments
 
 
-class Declarations:
+class Declarations(Data, eq=False, frozen=False):
     """Types declarations."""
 
-    def __init__(
-        self,
-        context: Context,
-        typing: Typing,
-        expressions: Expressions,
-        statements: Statements,
-        tables: Tables,
-        states: States,
-    ) -> None:
-        self.context = context
-        self.typing = typing
-        self.expressions = expressions
-        self.statements = statements
-        self.tables = tables
-        self.states = states
+    context: Context
+    typing: Typing
+    expressions: Expressions
+    statements: Statements
+    tables: Tables
+    states: States
 
     def top_level(self, node: s.Decl) -> None:
         """One declaration of the program."""

@@ -11,26 +11,19 @@ from compiler.check.statements import Statements
 from compiler.check.tables import Tables
 from compiler.check.typing import Typing
 from compiler.source import Span
+from params.data import Data
 
 _SPECIAL_STATES = {"accept", "reject"}
 
 
-class States:
+class States(Data, eq=False, frozen=False):
     """Types states."""
 
-    def __init__(
-        self,
-        context: Context,
-        typing: Typing,
-        expressions: Expressions,
-        statements: Statements,
-        tables: Tables,
-    ) -> None:
-        self.context = context
-        self.typing = typing
-        self.expressions = expressions
-        self.statements = statements
-        self.tables = tables
+    context: Context
+    typing: Typing
+    expressions: Expressions
+    statements: Statements
+    tables: Tables
 
     def states(self, made: c.Parser) -> None:
         """13.4: states of different names, `start` among them; fills `made.states`."""

@@ -11,6 +11,7 @@ from compiler.check.base import Context
 from compiler.check.calls import Calls, param_of
 from compiler.check.expressions import Expressions
 from compiler.check.typing import Typing
+from params.data import Data
 
 _PROPERTIES = {
     "size",
@@ -30,16 +31,13 @@ _PROPERTIES = {
 }
 
 
-class Tables:
+class Tables(Data, eq=False, frozen=False):
     """Types tables."""
 
-    def __init__(
-        self, context: Context, typing: Typing, expressions: Expressions, calls: Calls
-    ) -> None:
-        self.context = context
-        self.typing = typing
-        self.expressions = expressions
-        self.calls = calls
+    context: Context
+    typing: Typing
+    expressions: Expressions
+    calls: Calls
 
     def table(self, node: s.TableDecl) -> c.Table:
         """A table, entered under its name."""

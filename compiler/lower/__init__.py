@@ -25,6 +25,7 @@ from compiler.lower.storage import Storage
 from compiler.lower.tables import Tables
 from compiler.lower.values import Record, Val, scalar_type
 from compiler.source import Span
+from params.data import Data
 
 __all__ = ["lower"]
 
@@ -42,16 +43,13 @@ _MAKES_VALID = {
 _STAGES = ("parser", "verify", "ingress", "egress", "update", "deparser")
 
 
-class Switch:
+class Switch(Data, eq=False, frozen=False):
     """Lowers the six programmable parts of a V1Switch."""
 
-    def __init__(
-        self, builder: Builder, externs: Externs, statements: Statements, blocks: Parsers
-    ) -> None:
-        self.builder = builder
-        self.externs = externs
-        self.statements = statements
-        self.blocks = blocks
+    builder: Builder
+    externs: Externs
+    statements: Statements
+    blocks: Parsers
 
     def run(self, main: c.Instance) -> None:
         """Lower `main`."""

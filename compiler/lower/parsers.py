@@ -14,26 +14,19 @@ from compiler.lower.externs import Externs
 from compiler.lower.statements import Statements
 from compiler.lower.tables import Tables
 from compiler.source import Span
+from params.data import Data
 
 MAX_MASKS = 512
 
 
-class Parsers:
+class Parsers(Data, eq=False, frozen=False):
     """Lowers parsers and controls as a whole."""
 
-    def __init__(
-        self,
-        builder: Builder,
-        expressions: Expressions,
-        externs: Externs,
-        statements: Statements,
-        tables: Tables,
-    ) -> None:
-        self.builder = builder
-        self.expressions = expressions
-        self.externs = externs
-        self.statements = statements
-        self.tables = tables
+    builder: Builder
+    expressions: Expressions
+    externs: Externs
+    statements: Statements
+    tables: Tables
 
     def run_block(self, instance: BlockInstance, frame: Frame) -> None:
         """Expand a control or parser in place; the current block goes on after it."""

@@ -13,17 +13,17 @@ from compiler.lower.expressions import Expressions, convert
 from compiler.lower.statements import Statements
 from compiler.lower.values import scalar_type
 from compiler.source import Span
+from params.data import Data
 
 _WIDER = {"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 
 
-class Tables:
+class Tables(Data, eq=False, frozen=False):
     """Lowers tables."""
 
-    def __init__(self, builder: Builder, expressions: Expressions, statements: Statements) -> None:
-        self.builder = builder
-        self.expressions = expressions
-        self.statements = statements
+    builder: Builder
+    expressions: Expressions
+    statements: Statements
 
     def apply(self, table: c.Table, span: Span, after: ir.Block | None) -> ir.Apply:
         """The terminator that applies a table, its keys computed before."""

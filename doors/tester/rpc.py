@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import grpc
@@ -32,59 +33,32 @@ class Service(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
     """What answers, of one tester."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        # Of each call: what its answer calls what comes of it, who does it, and with what of it.
+        calls: dict[str, tuple[str, Callable[..., object], str]] = {
+            "SetConfig": ("warning", desk.set_config, "config"),
+            "GetConfig": ("config", desk.get_config, ""),
+            "UpdateConfig": ("warning", desk.update_config, "config_update"),
+            "AppendConfig": ("warning", desk.append_config, "config_append"),
+            "DeleteConfig": ("warning", desk.delete_config, "config_delete"),
+            "SetControlState": ("warning", desk.set_control_state, "control_state"),
+            "SetControlAction": ("warning", _refuse_action, ""),
+            "GetMetrics": ("metrics_response", desk.get_metrics, "metrics_request"),
+            "GetStates": ("states_response", desk.get_states, "states_request"),
+            "GetCapture": ("response_bytes", desk.get_capture, "capture_request"),
+            "GetVersion": ("version", desk.get_version, ""),
+        }
+        for name, (said, do, given) in calls.items():
+            setattr(self, name, _call(getattr(otg, f"{name}Response"), said, do, given))
 
-    def SetConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Become what a configuration says."""
-        done = _answer(context, lambda: self._desk.set_config(request.config))
-        return otg.SetConfigResponse(warning=done)
 
-    def GetConfig(self, _request: Any, context: Any) -> Any:  # noqa: N802
-        """What was said."""
-        return otg.GetConfigResponse(config=_answer(context, self._desk.get_config))
+def _call(
+    kind: Callable[..., Any], said: str, do: Callable[..., object], given: str
+) -> Callable[[Any, grpc.ServicerContext], Any]:
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        parts = [getattr(request, given)] if given else []
+        return kind(**{said: _answer(context, partial(do, *parts))})
 
-    def UpdateConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Change flows while they send."""
-        done = _answer(context, lambda: self._desk.update_config(request.config_update))
-        return otg.UpdateConfigResponse(warning=done)
-
-    def AppendConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Have further flows."""
-        done = _answer(context, lambda: self._desk.append_config(request.config_append))
-        return otg.AppendConfigResponse(warning=done)
-
-    def DeleteConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Have some no more."""
-        done = _answer(context, lambda: self._desk.delete_config(request.config_delete))
-        return otg.DeleteConfigResponse(warning=done)
-
-    def SetControlState(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Start and stop."""
-        done = _answer(context, lambda: self._desk.set_control_state(request.control_state))
-        return otg.SetControlStateResponse(warning=done)
-
-    def SetControlAction(self, _request: Any, context: Any) -> Any:  # noqa: N802
-        """Nothing is done."""
-        return _answer(context, _refuse_action)
-
-    def GetMetrics(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """What was counted."""
-        found = _answer(context, lambda: self._desk.get_metrics(request.metrics_request))
-        return otg.GetMetricsResponse(metrics_response=found)
-
-    def GetStates(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Whom ports have for neighbours."""
-        found = _answer(context, lambda: self._desk.get_states(request.states_request))
-        return otg.GetStatesResponse(states_response=found)
-
-    def GetCapture(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """What was captured."""
-        kept = _answer(context, lambda: self._desk.get_capture(request.capture_request))
-        return otg.GetCaptureResponse(response_bytes=kept)
-
-    def GetVersion(self, _request: Any, context: Any) -> Any:  # noqa: N802
-        """Of the model, and of what answers."""
-        return otg.GetVersionResponse(version=_answer(context, self._desk.get_version))
+    return answer
 
 
 def _refuse_action() -> None:

@@ -12,6 +12,7 @@ the sentence lists the failures. A client is never left with a half-told status.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf import any_pb2
@@ -39,54 +40,26 @@ class RequestError(Exception):
         return rpc_code.Code.Name(rpc_code.Code.ValueType(self.code))
 
 
-def invalid(message: str) -> RequestError:
-    """The request is malformed whatever the switch's state."""
-    return RequestError(rpc_code.INVALID_ARGUMENT, message)
-
-
-def not_found(message: str) -> RequestError:
-    """The request names something that is not there."""
-    return RequestError(rpc_code.NOT_FOUND, message)
-
-
-def already_exists(message: str) -> RequestError:
-    """The request inserts something that is there."""
-    return RequestError(rpc_code.ALREADY_EXISTS, message)
-
-
-def denied(message: str) -> RequestError:
-    """The client may not do this (not primary, or the program forbids it)."""
-    return RequestError(rpc_code.PERMISSION_DENIED, message)
-
-
-def precondition(message: str) -> RequestError:
-    """The switch's state must change first."""
-    return RequestError(rpc_code.FAILED_PRECONDITION, message)
-
-
-def exhausted(message: str) -> RequestError:
-    """A declared size is used up."""
-    return RequestError(rpc_code.RESOURCE_EXHAUSTED, message)
-
-
-def out_of_range(message: str) -> RequestError:
-    """An index beyond the end of an array, or a value too wide for its field."""
-    return RequestError(rpc_code.OUT_OF_RANGE, message)
-
-
-def unimplemented(message: str) -> RequestError:
-    """Legal in P4Runtime, not done here."""
-    return RequestError(rpc_code.UNIMPLEMENTED, message)
-
-
-def aborted(message: str) -> RequestError:
-    """Undone because another update of the same batch failed."""
-    return RequestError(rpc_code.ABORTED, message)
-
-
-def internal(message: str) -> RequestError:
-    """The switch is at fault."""
-    return RequestError(rpc_code.INTERNAL, message)
+invalid = partial(RequestError, rpc_code.INVALID_ARGUMENT)
+"""The request is malformed whatever the switch's state."""
+not_found = partial(RequestError, rpc_code.NOT_FOUND)
+"""The request names something that is not there."""
+already_exists = partial(RequestError, rpc_code.ALREADY_EXISTS)
+"""The request inserts something that is there."""
+denied = partial(RequestError, rpc_code.PERMISSION_DENIED)
+"""The client may not do this (not primary, or the program forbids it)."""
+precondition = partial(RequestError, rpc_code.FAILED_PRECONDITION)
+"""The switch's state must change first."""
+exhausted = partial(RequestError, rpc_code.RESOURCE_EXHAUSTED)
+"""A declared size is used up."""
+out_of_range = partial(RequestError, rpc_code.OUT_OF_RANGE)
+"""An index beyond the end of an array, or a value too wide for its field."""
+unimplemented = partial(RequestError, rpc_code.UNIMPLEMENTED)
+"""Legal in P4Runtime, not done here."""
+aborted = partial(RequestError, rpc_code.ABORTED)
+"""Undone because another update of the same batch failed."""
+internal = partial(RequestError, rpc_code.INTERNAL)
+"""The switch is at fault."""
 
 
 def no_pipeline() -> RequestError:
