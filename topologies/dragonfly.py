@@ -13,7 +13,15 @@ All switches have hosts, so all are leaves.
 
 from __future__ import annotations
 
-from topologies.fabric import MAX_HOSTS_PER_LEAF, MAX_LEAVES, Fabric, Node, NodeKind, TopologyError
+from topologies.fabric import (
+    MAX_HOSTS_PER_LEAF,
+    MAX_LEAVES,
+    Fabric,
+    NodeKind,
+    TopologyError,
+    check_counts,
+    nodes,
+)
 
 _MAX_PER_GROUP = 128
 _MAX_PORTS = 64  # of a switch, to other groups
@@ -21,14 +29,12 @@ _MAX_PORTS = 64  # of a switch, to other groups
 
 def dragonfly(groups: int, switches: int, hosts_per_leaf: int, global_links: int) -> Fabric:
     """Build so many groups of switches, each of these with hosts and so many long cables."""
-    for what, count, least, most in (
-        ("groups", groups, 2, MAX_LEAVES),
-        ("switches", switches, 1, _MAX_PER_GROUP),
-        ("hosts_per_leaf", hosts_per_leaf, 1, MAX_HOSTS_PER_LEAF),
-        ("global_links", global_links, 1, _MAX_PORTS),
-    ):
-        if not least <= count <= most:
-            raise TopologyError(f"{what} is {count}; it must be from {least} to {most}")
+    check_counts(2, groups=(groups, MAX_LEAVES))
+    check_counts(
+        switches=(switches, _MAX_PER_GROUP),
+        hosts_per_leaf=(hosts_per_leaf, MAX_HOSTS_PER_LEAF),
+        global_links=(global_links, _MAX_PORTS),
+    )
     if groups * switches > MAX_LEAVES:
         raise TopologyError(f"{groups * switches:,} switches; at most {MAX_LEAVES:,} can be")
     rounds = switches * global_links // (groups - 1)
@@ -38,10 +44,8 @@ def dragonfly(groups: int, switches: int, hosts_per_leaf: int, global_links: int
             "have more switches or global_links, or fewer groups"
         )
     fabric = Fabric()
-    leaves = [Node(NodeKind.LEAF, number) for number in range(1, groups * switches + 1)]
-    for index, leaf in enumerate(leaves):
-        for slot in range(1, hosts_per_leaf + 1):
-            fabric.add_host(Node(NodeKind.HOST, index * hosts_per_leaf + slot), leaf)
+    leaves = nodes(NodeKind.LEAF, groups * switches)
+    fabric.hang(leaves, hosts_per_leaf)
     for first in range(0, len(leaves), switches):
         group = leaves[first : first + switches]
         for place, leaf in enumerate(group):

@@ -7,29 +7,33 @@ nowhere. All other switches know two ways to a rack.
 
 from __future__ import annotations
 
-from topologies.fabric import MAX_HOSTS_PER_LEAF, MAX_LEAVES, Fabric, Node, NodeKind, TopologyError
+from topologies.fabric import (
+    MAX_HOSTS_PER_LEAF,
+    MAX_LEAVES,
+    Fabric,
+    Node,
+    NodeKind,
+    check_counts,
+    nodes,
+)
 from topologies.leaf_spine import MAX_SPINES
 
 
 def dual_tor(racks: int, spines: int, hosts_per_rack: int) -> Fabric:
     """Build so many racks of two leaves each."""
-    for what, number, most in (
-        ("racks", racks, MAX_LEAVES // 2),
-        ("spines", spines, MAX_SPINES),
-        ("hosts_per_rack", hosts_per_rack, MAX_HOSTS_PER_LEAF),
-    ):
-        if not 1 <= number <= most:
-            raise TopologyError(f"{what} is {number}; it must be from 1 to {most}")
+    check_counts(
+        racks=(racks, MAX_LEAVES // 2),
+        spines=(spines, MAX_SPINES),
+        hosts_per_rack=(hosts_per_rack, MAX_HOSTS_PER_LEAF),
+    )
 
     fabric = Fabric()
-    leaves = [Node(NodeKind.LEAF, number) for number in range(1, 2 * racks + 1)]
+    leaves = nodes(NodeKind.LEAF, 2 * racks)
     for rack in range(racks):
         pair = leaves[2 * rack : 2 * rack + 2]
         fabric.pair(*pair)
         for slot in range(hosts_per_rack):
             for leaf in pair:
                 fabric.add_host(Node(NodeKind.HOST, rack * hosts_per_rack + slot + 1), leaf)
-    for spine in range(1, spines + 1):
-        for leaf in leaves:
-            fabric.add_link(leaf, Node(NodeKind.SPINE, spine))
+    fabric.join(leaves, nodes(NodeKind.SPINE, spines))
     return fabric

@@ -26,12 +26,12 @@ Everything a user may want to type is computable from a node's name and place:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from enum import IntEnum
 from functools import cached_property, reduce
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
-from itertools import count
+from itertools import count, islice
 from operator import or_
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -56,6 +56,13 @@ MAX_PORT = 508  # of a switch; v1model's 9 bits also name those of reports, of a
 
 class TopologyError(ValueError):
     """A fabric that cannot be built as asked."""
+
+
+def check_counts(least: int = 1, /, **counts: tuple[int, int]) -> None:
+    """Refuse what there is too little or too much of: by name, how many, and the most."""
+    for what, (number, most) in counts.items():
+        if not least <= number <= most:
+            raise TopologyError(f"{what} is {number}; it must be from {least} to {most}")
 
 
 class NodeKind(IntEnum):
@@ -149,6 +156,11 @@ class Link(Data):
         return NodeKind.HOST not in (self.a.kind, self.b.kind)
 
 
+def nodes(kind: NodeKind, number: int, first: int = 1) -> list[Node]:
+    """So many of a kind, counted on from one."""
+    return [Node(kind, each) for each in range(first, first + number)]
+
+
 class Fabric:
     """A connected graph of nodes, built link by link and read by everyone else."""
 
@@ -227,6 +239,22 @@ class Fabric:
         other.hosts = tuple(host for host in self.hosts if host in nodes)
         other.switches = tuple(switch for switch in self.switches if switch in nodes)
         return other
+
+    def hang(self, leaves: Iterable[Node], each: int) -> None:
+        """Hosts at leaves, so many at each, counted leaf by leaf."""
+        numbers = count(1)
+        for leaf in leaves:
+            for number in islice(numbers, each):
+                self.add_host(Node(NodeKind.HOST, number), leaf)
+
+    def join(
+        self, lower: Sequence[Node], upper: Iterable[Node], links: int = 1, speed: Speed = USUAL
+    ) -> None:
+        """Cable each of these to each of those, so many times."""
+        for above in upper:
+            for below in lower:
+                for _ in range(links):
+                    self.add_link(below, above, speed)
 
     def pair(self, first: Node, second: Node) -> None:
         """Let two leaves be the same to their hosts, which hang at both."""

@@ -7,7 +7,15 @@ switches of k ports only; fewer hosts per leaf, or more, change the oversubscrip
 
 from __future__ import annotations
 
-from topologies.fabric import MAX_HOSTS_PER_LEAF, Fabric, Node, NodeKind, TopologyError
+from topologies.fabric import (
+    MAX_HOSTS_PER_LEAF,
+    Fabric,
+    Node,
+    NodeKind,
+    TopologyError,
+    check_counts,
+    nodes,
+)
 
 MAX_ARITY = 64  # 65,536 hosts
 
@@ -18,19 +26,13 @@ def fat_tree(k: int, hosts_per_leaf: int | None = None) -> Fabric:
         raise TopologyError(f"k is {k}; it must be even and from 2 to {MAX_ARITY}")
     half = k // 2
     hosts = half if hosts_per_leaf is None else hosts_per_leaf
-    if not 1 <= hosts <= MAX_HOSTS_PER_LEAF:
-        raise TopologyError(f"hosts_per_leaf is {hosts}; it must be from 1 to {MAX_HOSTS_PER_LEAF}")
+    check_counts(hosts_per_leaf=(hosts, MAX_HOSTS_PER_LEAF))
 
     fabric = Fabric()
-    leaves = [Node(NodeKind.LEAF, number) for number in range(1, k * half + 1)]
-    for index, leaf in enumerate(leaves):
-        for slot in range(1, hosts + 1):
-            fabric.add_host(Node(NodeKind.HOST, index * hosts + slot), leaf)
-    for pod in range(k):
-        for place in range(1, half + 1):
-            spine = Node(NodeKind.SPINE, pod * half + place)
-            for leaf in leaves[pod * half : (pod + 1) * half]:
-                fabric.add_link(leaf, spine)
+    leaves = nodes(NodeKind.LEAF, k * half)
+    fabric.hang(leaves, hosts)
+    for first in range(0, k * half, half):
+        fabric.join(leaves[first : first + half], nodes(NodeKind.SPINE, half, first + 1))
     for place in range(half):
         for core in range(1, half + 1):
             for pod in range(k):

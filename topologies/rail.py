@@ -20,6 +20,8 @@ from topologies.fabric import (
     NodeKind,
     Speed,
     TopologyError,
+    check_counts,
+    nodes,
 )
 
 MAX_SPINES = 64  # a group of equal ways holds as many
@@ -32,14 +34,12 @@ def rail(
 
     ``inside`` is the speed of links to the servers' own switches; None: there are none.
     """
-    for what, count, most in (
-        ("pods", pods, MAX_LEAVES),
-        ("rails", rails, MAX_LEAVES // max(pods, 1)),
-        ("servers", servers, MAX_HOSTS_PER_LEAF * max(pods, 1)),
-        ("spines", spines, MAX_SPINES),
-    ):
-        if not 1 <= count <= most:
-            raise TopologyError(f"{what} is {count}; it must be from 1 to {most}")
+    check_counts(
+        pods=(pods, MAX_LEAVES),
+        rails=(rails, MAX_LEAVES // max(pods, 1)),
+        servers=(servers, MAX_HOSTS_PER_LEAF * max(pods, 1)),
+        spines=(spines, MAX_SPINES),
+    )
     if servers % pods:
         raise TopologyError(f"servers is {servers}; it must be a multiple of pods, which is {pods}")
 
@@ -47,7 +47,7 @@ def rail(
         raise TopologyError(f"rails and servers have more than {MAX_LEAVES} switches")
 
     fabric = Fabric()
-    leaves = [Node(NodeKind.LEAF, number) for number in range(1, pods * rails + 1)]
+    leaves = nodes(NodeKind.LEAF, pods * rails)
     per_pod = servers // pods
     for server in range(servers):
         gpus = [Node(NodeKind.HOST, server * rails + place + 1) for place in range(rails)]
@@ -57,7 +57,5 @@ def rail(
                 fabric.add_host(gpu, Node(NodeKind.LEAF, len(leaves) + server + 1), inside)
         for place, gpu in enumerate(gpus):
             fabric.add_host(gpu, leaves[server // per_pod * rails + place])
-    for spine in range(1, spines + 1):
-        for leaf in leaves:
-            fabric.add_link(leaf, Node(NodeKind.SPINE, spine))
+    fabric.join(leaves, nodes(NodeKind.SPINE, spines))
     return fabric
