@@ -7,6 +7,7 @@ tuples, functions, sub-controls, loops and early exits are gone: they became fie
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from compiler import core as c
@@ -386,3 +387,14 @@ class Program(Data, frozen=False):
 def boolean(value: bool) -> Lit:
     """A boolean literal."""
     return Lit(t.BOOL, int(value))
+
+
+def by_number(
+    number: Value, type_: t.Type, targets: Sequence[Block | None], span: Span
+) -> Block | None:
+    """Where branches begin that lead to the target of that number."""
+    following = targets[-1]
+    for index in range(len(targets) - 2, -1, -1):
+        test = Op(t.BOOL, "==", (number, Lit(type_, index)))
+        following = Block(end=Branch(test, targets[index], following, span))
+    return following

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Protocol
 
@@ -241,3 +241,25 @@ def _distance(one: str, other: str, limit: int) -> int:
         if min(row) >= limit:
             return limit
     return row[-1] if row[-1] <= max(1, len(one) // 2) else limit
+
+
+def mark_used(value: c.Expr) -> None:
+    """Note that a variable is used of which this is a part."""
+    while isinstance(value, c.Field | c.Index | c.Slice | c.StackPart):
+        value = value.base
+    if isinstance(value, c.Ref):
+        value.symbol.used = True
+
+
+def consists_of(value: c.Expr, is_one: Callable[[c.Expr], bool]) -> bool:
+    """Whether a value is worked out from such alone, and from parameters of constructors."""
+    match value:
+        case c.Ref():
+            return value.symbol.direction == "ctor"
+        case c.Aggregate():
+            return all(consists_of(part, is_one) for _, part in value.parts)
+        case c.Binary():
+            return consists_of(value.left, is_one) and consists_of(value.right, is_one)
+        case c.Cast() | c.Unary():
+            return consists_of(value.operand, is_one)
+    return is_one(value)

@@ -15,6 +15,7 @@ from compiler.check.base import (
     FunctionEntry,
     GenericStruct,
     Overloads,
+    mark_used,
 )
 from compiler.check.expressions import Expressions
 from compiler.check.typing import Binding, Typing, type_key
@@ -577,7 +578,7 @@ class Calls:
         if param.direction in ("out", "inout"):
             value = self.expressions.lvalue(arg.value, f"passed as '{param.direction}'")
             if param.direction == "inout":
-                _mark_used(value)
+                mark_used(value)
         else:
             want = t.substitute(param.type, {k: v for k, v in binding.items() if v is not None})
             if isinstance(arg.value, s.ListExpr | s.StructExpr) and not t.has_variables(want):
@@ -709,13 +710,6 @@ def param_of(variable: c.Variable) -> t.Param:
         variable.default,
         variable.span,
     )
-
-
-def _mark_used(value: c.Expr) -> None:
-    while isinstance(value, c.Field | c.Index | c.Slice | c.StackPart):
-        value = value.base
-    if isinstance(value, c.Ref):
-        value.symbol.used = True
 
 
 def signature(method: t.Method) -> str:

@@ -397,25 +397,17 @@ class Declarations(Data, eq=False, frozen=False):
         object.__setattr__(own, "methods", methods)
         self.context.declare(node.name, Declared(own), node.span)
 
-    def _block_type(self, node: s.ParserType) -> None:
+    def _block_type(self, node: s.ParserType | s.PackageType) -> None:
         self.context.scopes.append({})
         variables = self.type_variables(node.type_params, node.span)
         params = self.param_types(node.params)
         self.context.scopes.pop()
-        self.context.declare(
-            node.name, Declared(t.BlockType(node.name, node.kind, variables, params)), node.span
+        made = (
+            t.BlockType(node.name, "package", variables, params, params)
+            if isinstance(node, s.PackageType)
+            else t.BlockType(node.name, node.kind, variables, params)
         )
-
-    def _package(self, node: s.PackageType) -> None:
-        self.context.scopes.append({})
-        variables = self.type_variables(node.type_params, node.span)
-        params = self.param_types(node.params)
-        self.context.scopes.pop()
-        self.context.declare(
-            node.name,
-            Declared(t.BlockType(node.name, "package", variables, params, params)),
-            node.span,
-        )
+        self.context.declare(node.name, Declared(made), node.span)
 
     # Functions
 
@@ -737,7 +729,7 @@ _RULES: dict[type, Callable[..., Any]] = {
     s.NameList: Declarations._name_list,
     s.ExternDecl: Declarations._extern,
     s.ParserType: Declarations._block_type,
-    s.PackageType: Declarations._package,
+    s.PackageType: Declarations._block_type,
     s.Function: Declarations._function,
     s.ActionDecl: Declarations._top_action,
     s.ParserDecl: Declarations._block_decl,

@@ -92,8 +92,12 @@ class Expressions:
             (f"f{i}", self._part(e, hint))
             for i, (e, hint) in enumerate(zip(node.elements, hints, strict=True))
         ]
-        type_ = self.typing.bounded(t.Tuple(tuple(part.type for _, part in parts)), node.span)
-        if type_ is t.ANYTHING:
+        return self._aggregate(node, t.Tuple(tuple(part.type for _, part in parts)), parts)
+
+    def _aggregate(
+        self, node: s.ListExpr | s.StructExpr, type_: t.Type, parts: list[tuple[str, c.Expr]]
+    ) -> c.Expr:
+        if self.typing.bounded(type_, node.span) is t.ANYTHING:
             return self.bad(node)
         if node.rest:
             parts.append(("...", c.DefaultValue(node.span, t.ANYTHING)))
@@ -133,13 +137,7 @@ class Expressions:
             seen.add(name)
             hint = fields[name].type if name in fields else None
             parts.append((name, self._part(value, hint)))
-        literal = t.StructLiteral(tuple((n, v.type) for n, v in parts))
-        type_ = self.typing.bounded(literal, node.span)
-        if type_ is t.ANYTHING:
-            return self.bad(node)
-        if node.rest:
-            parts.append(("...", c.DefaultValue(node.span, t.ANYTHING)))
-        return c.Aggregate(node.span, type_, tuple(parts))
+        return self._aggregate(node, t.StructLiteral(tuple((n, v.type) for n, v in parts)), parts)
 
     # Names
 
@@ -238,18 +236,10 @@ class Expressions:
                 self.context.similar(node.name, self.context.error_names)
                 or f"declare it: error {{ {node.name} }}",
             )
-        elif isinstance(type_, t.Enum):
+        elif isinstance(type_, t.Enum | t.SerializableEnum):
             if node.name in type_.members:
-                return c.Const(node.span, type_, node.name)
-            self.context.error(
-                "unknown-member",
-                node.name_span,
-                f"enum {type_} has no member '{node.name}'",
-                self.context.similar(node.name, type_.members),
-            )
-        elif isinstance(type_, t.SerializableEnum):
-            if node.name in type_.members:
-                return c.Const(node.span, type_, type_.members[node.name])
+                member = node.name if isinstance(type_, t.Enum) else type_.members[node.name]
+                return c.Const(node.span, type_, member)
             self.context.error(
                 "unknown-member",
                 node.name_span,
@@ -598,12 +588,15 @@ class Expressions:
                 cure = "cast one of them, so that both are signed or both unsigned"
         self.context.error(code, node.span, f"'{op}' between {left.type} and {right.type}", cure)
 
+    def _beneath(self, value: c.Expr) -> c.Expr:
+        """A value, or what one of an enum is made of."""
+        if isinstance(value.type, t.SerializableEnum):
+            return self.typing.coerce(value, value.type.underlying)
+        return value
+
     def _balance(self, left: c.Expr, right: c.Expr) -> tuple[c.Expr, c.Expr]:
         """Drop enums to numbers, and give a plain integer the other side's type."""
-        if isinstance(left.type, t.SerializableEnum):
-            left = self.typing.coerce(left, left.type.underlying)
-        if isinstance(right.type, t.SerializableEnum):
-            right = self.typing.coerce(right, right.type.underlying)
+        left, right = self._beneath(left), self._beneath(right)
         if isinstance(left.type, t.InfInt) and isinstance(right.type, t.Bits):
             left = self.typing.fit(left, right.type)
         elif isinstance(right.type, t.InfInt) and isinstance(left.type, t.Bits):
@@ -635,10 +628,7 @@ class Expressions:
 
     def _shift(self, node: s.Expr, op: str, left: c.Expr, right: c.Expr) -> c.Expr:
         """8.10: by what is unsigned; the left side keeps its type."""
-        if isinstance(left.type, t.SerializableEnum):
-            left = self.typing.coerce(left, left.type.underlying)
-        if isinstance(right.type, t.SerializableEnum):
-            right = self.typing.coerce(right, right.type.underlying)
+        left, right = self._beneath(left), self._beneath(right)
         if not isinstance(left.type, t.Bits | t.InfInt):
             self.context.error(
                 "type-mismatch", node.span, f"'{op}' needs a number, not {left.type}"
@@ -681,10 +671,7 @@ class Expressions:
 
     def _concat(self, node: s.Expr, left: c.Expr, right: c.Expr) -> c.Expr:
         """8.10: both sides have widths; the sign is the left one's."""
-        if isinstance(left.type, t.SerializableEnum):
-            left = self.typing.coerce(left, left.type.underlying)
-        if isinstance(right.type, t.SerializableEnum):
-            right = self.typing.coerce(right, right.type.underlying)
+        left, right = self._beneath(left), self._beneath(right)
         one, other = left.type, right.type
         if isinstance(one, t.StringType) and isinstance(other, t.StringType):
             return self.fold(node, "++", left, right, t.STRING)

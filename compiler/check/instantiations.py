@@ -7,7 +7,7 @@ from typing import Protocol
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import BlockEntry, Context
+from compiler.check.base import BlockEntry, Context, consists_of
 from compiler.check.calls import Calls
 from compiler.check.expressions import Expressions
 from compiler.check.typing import Binding, Typing
@@ -297,16 +297,10 @@ def _leaves_open(node: s.TypeExpr) -> bool:
 
 def known(value: c.Expr) -> bool:
     """Whether a value is known when instances are made."""
-    if isinstance(value, c.Const | c.New | c.InstanceRef):
-        return True
-    if isinstance(value, c.Ref):
-        return value.symbol.direction == "ctor"
-    if isinstance(value, c.Aggregate):
-        return all(known(p) for _, p in value.parts)
-    if isinstance(value, c.Binary):
-        return known(value.left) and known(value.right)
-    if isinstance(value, c.Cast | c.Unary):
-        return known(value.operand)
-    if isinstance(value, c.Call) and isinstance(value.type, t.Extern):
-        return all(arg is None or known(arg) for arg in value.args)  # a factory of objects
-    return value.type is t.ANYTHING
+    return consists_of(value, _is_known)
+
+
+def _is_known(part: c.Expr) -> bool:
+    if isinstance(part, c.Call) and isinstance(part.type, t.Extern):
+        return all(arg is None or known(arg) for arg in part.args)  # a factory of objects
+    return isinstance(part, c.Const | c.New | c.InstanceRef) or part.type is t.ANYTHING

@@ -8,7 +8,7 @@ from typing import Any
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import Constant, Constructs, Context
+from compiler.check.base import Constant, Constructs, Context, consists_of, mark_used
 from compiler.check.expressions import Expressions
 from compiler.check.typing import Typing
 
@@ -79,7 +79,7 @@ class Statements:
             )
         else:
             op = node.op[:-1]
-            self._use(target)
+            mark_used(target)
             value = self.expressions.operate(
                 node.value, op, target, self.expressions.expr(node.value)
             )
@@ -89,12 +89,6 @@ class Statements:
                 "type-mismatch", node.span, f"values of type {target.type} cannot be assigned"
             )
         return c.Assign(node.span, target, value, node.op != "=")
-
-    def _use(self, value: c.Expr) -> None:
-        while isinstance(value, c.Field | c.Index | c.Slice | c.StackPart):
-            value = value.base
-        if isinstance(value, c.Ref):
-            value.symbol.used = True
 
     def _call_statement(self, node: s.CallStatement) -> c.Statement | None:
         call = self.expressions.expr(node.call)
@@ -516,17 +510,12 @@ def _exits(node: object) -> bool:
 
 
 def _is_constant(value: c.Expr) -> bool:
-    if isinstance(value, c.Const | c.Invalid | c.DefaultValue):
-        return True
-    if isinstance(value, c.Aggregate):
-        return all(_is_constant(part) for _, part in value.parts)
-    if isinstance(value, c.Ref):
-        return value.symbol.direction == "ctor"
-    if isinstance(value, c.Binary):
-        return _is_constant(value.left) and _is_constant(value.right)
-    if isinstance(value, c.Cast | c.Unary):
-        return _is_constant(value.operand)
-    return value.type is t.ANYTHING
+    return consists_of(
+        value,
+        lambda part: (
+            isinstance(part, c.Const | c.Invalid | c.DefaultValue) or part.type is t.ANYTHING
+        ),
+    )
 
 
 _RULES: dict[type, Callable[..., Any]] = {

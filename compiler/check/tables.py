@@ -7,7 +7,7 @@ from dataclasses import replace
 from compiler import core as c
 from compiler import syntax as s
 from compiler import types as t
-from compiler.check.base import Context
+from compiler.check.base import Context, consists_of
 from compiler.check.calls import Calls, param_of
 from compiler.check.expressions import Expressions
 from compiler.check.typing import Typing
@@ -515,14 +515,4 @@ def _alike(one: c.Expr, other: c.Expr) -> bool:
 
 
 def _constant(value: c.Expr) -> bool:
-    if isinstance(value, c.Const):
-        return True
-    if isinstance(value, c.Ref):
-        return value.symbol.direction == "ctor"
-    if isinstance(value, c.Aggregate):
-        return all(_constant(p) for _, p in value.parts)
-    if isinstance(value, c.Cast | c.Unary):
-        return _constant(value.operand)
-    if isinstance(value, c.Binary):
-        return _constant(value.left) and _constant(value.right)
-    return False
+    return consists_of(value, lambda part: isinstance(part, c.Const))

@@ -141,6 +141,12 @@ class Builder:
 
     # Names
 
+    def known(self, expr: c.Expr | None) -> object:
+        """What an expression stands for here that was made at compile time; None: nothing is."""
+        if isinstance(expr, c.InstanceRef):
+            return self.instances.find(expr.instance, self.current)
+        return self.current.values.get(expr.symbol) if isinstance(expr, c.Ref) else None
+
     def copy_name(self, place: Val) -> ir.Name | ir.Element | None:
         """How an operation names a whole header, union or stack."""
         if isinstance(place, HeaderPlace):

@@ -143,12 +143,7 @@ class Externs:
 
     def object_of(self, expr: c.Call) -> ir.Object:
         """The extern object a method is called on."""
-        base = expr.base
-        found: object = None
-        if isinstance(base, c.InstanceRef):
-            found = self.builder.instances.find(base.instance, self.builder.current)
-        elif isinstance(base, c.Ref):
-            found = self.builder.current.values.get(base.symbol)
+        found = self.builder.known(expr.base)
         if not isinstance(found, ir.Object):
             raise self.builder.fail(expr.span, "the object is not known at compile time")
         found.used = True
@@ -173,14 +168,7 @@ class Externs:
             return [
                 leaf for e in self.expressions.elements(value) for leaf in self.flatten(e, span)
             ]
-        if isinstance(value, EndPlace):
-            dummy = c.Any(span, t.ANYTHING)
-            return [
-                leaf
-                for f in value.type.fields
-                for leaf in self.flatten(self.expressions.field(value, f.name, dummy), span)
-            ]
-        if isinstance(value, UnionPlace):
+        if isinstance(value, EndPlace | UnionPlace):
             dummy = c.Any(span, t.ANYTHING)
             return [
                 leaf

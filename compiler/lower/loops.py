@@ -69,11 +69,7 @@ def _fold(
 
     for block in part:
         retarget(block, leave)
-    following = exits[-1]
-    for index in range(len(exits) - 2, -1, -1):
-        test = ir.Op(t.BOOL, "==", (way, ir.Lit(_WAY, index)))
-        following = ir.Block(end=ir.Branch(test, exits[index], following, span))
-    folded.end = ir.Jump(following)
+    folded.end = ir.Jump(ir.by_number(way, _WAY, exits, span))
 
 
 def _components(entry: ir.Block) -> list[list[ir.Block]]:

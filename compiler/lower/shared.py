@@ -50,11 +50,7 @@ def _join(blocks: list[ir.Block], storage: Storage, diagnostics: Diagnostics) ->
         """Where to go on, by the number of the place."""
         if all(target is targets[0] for target in targets):
             return targets[0]
-        following = targets[-1]
-        for index in range(len(targets) - 2, -1, -1):
-            test = ir.Op(t.BOOL, "==", (number, ir.Lit(_NUMBER, index)))
-            following = ir.Block(end=ir.Branch(test, targets[index], following, span))
-        return following
+        return ir.by_number(number, _NUMBER, targets, span)
 
     if by_hit:
         shared.by_hit = True

@@ -554,20 +554,11 @@ class Statements:
 
     def _object_argument(self, arg: c.Expr | None) -> ir.Object | None:
         """The extern object handed to a block, unless it is the packet."""
-        found: object = None
-        if isinstance(arg, c.InstanceRef):
-            found = self.builder.instances.find(arg.instance, self.builder.current)
-        elif isinstance(arg, c.Ref):
-            found = self.builder.current.values.get(arg.symbol)
+        found = self.builder.known(arg)
         return found if isinstance(found, ir.Object) else None
 
     def _block_instance(self, expr: c.Call) -> BlockInstance:
-        base = expr.base
-        found: object = None
-        if isinstance(base, c.InstanceRef):
-            found = self.builder.instances.find(base.instance, self.builder.current)
-        elif isinstance(base, c.Ref):
-            found = self.builder.current.values.get(base.symbol)
+        found = self.builder.known(expr.base)
         if not isinstance(found, BlockInstance):
             raise self.builder.fail(expr.span, "what is applied here is not known at compile time")
         return found

@@ -158,15 +158,8 @@ class Tables:
     def _set_action(
         self, batch: Batch, table: TableBinding, record: Record, action: p4r.TableAction
     ) -> None:
-        if table.info.profile is None:
-            if not action.HasField("action"):
-                raise invalid(f"{table.where} takes an action, {_kind(action)} was given")
-            record.action, record.params = table.actions.decode(action.action)
-            scope = table.symbol.scopes[action.action.action_id]
-            if scope == p4i.ActionRef.DEFAULT_ONLY:
-                raise denied(f"{table.where}: this action may only be the default")
-        else:
-            self._profiles.bind(batch, table, record, action)
+        if self._take_action(batch, table, record, action) == p4i.ActionRef.DEFAULT_ONLY:
+            raise denied(f"{table.where}: this action may only be the default")
 
     def _set_extras(self, table: TableBinding, record: Record, message: p4r.TableEntry) -> None:
         record.metadata = message.metadata
@@ -303,14 +296,20 @@ class Tables:
     def _set_default_action(
         self, batch: Batch, table: TableBinding, record: Record, action: p4r.TableAction
     ) -> None:
+        if self._take_action(batch, table, record, action) == p4i.ActionRef.TABLE_ONLY:
+            raise denied(f"{table.where}: this action may not be the default")
+
+    def _take_action(
+        self, batch: Batch, table: TableBinding, record: Record, action: p4r.TableAction
+    ) -> int | None:
+        """Bind an entry to its action; where that may stand, if the table has no profile."""
         if table.info.profile is not None:
             self._profiles.bind(batch, table, record, action)
-            return
+            return None
         if not action.HasField("action"):
             raise invalid(f"{table.where} takes an action, {_kind(action)} was given")
         record.action, record.params = table.actions.decode(action.action)
-        if table.symbol.scopes[action.action.action_id] == p4i.ActionRef.TABLE_ONLY:
-            raise denied(f"{table.where}: this action may not be the default")
+        return table.symbol.scopes[action.action.action_id]
 
     def _direct(
         self, verb: dp.Verb, message: p4r.TableEntry, what: str

@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from functools import cached_property, partial
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean
 
@@ -185,16 +187,15 @@ def _story(sweep: Sweep) -> str:
 def _extremes(sweep: Sweep) -> Iterator[tuple[str, ...]]:
     """Of the figures to look at first: where each was least and where it was most."""
     for figure in sweep.main:
-        values = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
-        ends = (choose(values, key=_value) for choose in (min, max))
-        yield (
-            figure.name,
-            *(text for value, run in ends for text in (figure.read(value), sweep.name(run))),
-        )
+        yield figure.name, *chain.from_iterable(_ends(sweep, figure))
 
 
-def _value(extreme: tuple[float, SweptRun]) -> float:
-    return extreme[0]
+def _ends(sweep: Sweep, figure: Figure) -> Iterator[tuple[str, str]]:
+    """The least and the most of a figure, and which runs had these."""
+    found = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
+    for choose in (min, max):
+        value, run = choose(found, key=itemgetter(0))
+        yield figure.read(value), sweep.name(run)
 
 
 def _panels(sweep: Sweep) -> Iterator[Panel]:
@@ -214,9 +215,7 @@ def _drawn(sweep: Sweep, figure: Figure) -> Drawing | None:
 
 def _title(sweep: Sweep, figure: Figure) -> str:
     """What the picture of a figure shows, in words."""
-    found = [(run.figures[figure.key], run) for run in sweep.runs if figure.key in run.figures]
-    ends = (choose(found, key=_value) for choose in (min, max))
-    least, most = (f"{figure.read(value)} with {sweep.name(run)}" for value, run in ends)
+    least, most = (f"{value} with {run}" for value, run in _ends(sweep, figure))
     return f"{figure.name} by {', '.join(sweep.short_keys)}: least {least}, most {most}."
 
 
