@@ -12,7 +12,7 @@ from course.functions import ended
 from course.verdict import Wrong
 
 
-class Here:
+class InProcess:
     """They answer as they are asked; what they print is heard by nobody."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from course import judge
 from course.bounds import bound
-from course.isolated import Apart
+from course.isolated import Isolated
 from course.lesson import Lesson, find
 from course.submission import Files, unpacked
 from course.verdict import Judged
@@ -25,7 +25,7 @@ from lab.machine.threads import mind_threads
 
 def verdicts(lesson: Lesson, files: Files) -> Iterator[Judged]:
     """How each check ends, with a student's functions in a process of their own."""
-    return judge.verdicts(lesson, files, Apart)
+    return judge.verdicts(lesson, files, Isolated)
 
 
 def main(lesson: str, processor_s: str) -> NoReturn:

@@ -35,7 +35,7 @@ for each in answers(sys.stdin):
 """
 
 
-class Apart:
+class Isolated:
     """Such a process."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from lab.scenario.live_actions import LiveAction
 from params.data import Data
 
 if TYPE_CHECKING:
-    from lab.engines.mininet.company import Company
+    from lab.engines.mininet.machines import Machines
     from lab.engines.sim.ranks import Ranks
     from lab.results.snapshot import Snapshot
 
@@ -45,7 +45,7 @@ class RunOptions(Data):
     accuracy: str = EXACT  # of the simulator, which may leave out what repeats
     threads: int = 1  # of the simulator; which run by itself may have all processors
     ranks: Ranks | None = None  # of the simulator: the processes that share in the run
-    company: Company | None = None  # of Mininet: the machines that do
+    machines: Machines | None = None  # of Mininet: the machines that do
 
 
 class Audience(Protocol):

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from course import judge
 from course.formats import as_json
-from course.in_process import Here
+from course.in_process import InProcess
 from course.lesson import README, Lesson, find, lessons
 from course.submission import Files
 from course.verdict import Grade, Judged
@@ -85,7 +85,7 @@ def judged(name: str, files: Mapping[str, str], so_far: Tell) -> dict[str, Any]:
     lesson = find(name)
     handed_in: Files = {file: text.encode() for file, text in files.items()}
     found: list[Judged] = []
-    for verdict in judge.verdicts(lesson, handed_in, Here):
+    for verdict in judge.verdicts(lesson, handed_in, InProcess):
         found.append(verdict)
         so_far(as_json(Grade(lesson.name, lesson.title, tuple(found))))
     return dict(json.loads(as_json(Grade(lesson.name, lesson.title, tuple(found)))))

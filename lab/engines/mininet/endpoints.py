@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from lab.engines.mininet.company import Company
 from lab.engines.mininet.emulation import Emulation
+from lab.engines.mininet.machines import Machines
 from lab.engines.mininet.report_cables import Collector
 from lab.errors import RunError
 from lab.machine.patience import Patience
@@ -87,12 +87,12 @@ def run(
     enough: threading.Event | None = None,
     *,
     hurries: bool = False,
-    company: Company | None = None,
+    machines: Machines | None = None,
 ) -> Measured:
     """Let every host carry out its plan, or begin to, until somebody has enough of it.
 
-    In a hurry only until it is certain that what comes of it is not to be believed. In company
-    hosts of all machines begin and end together.
+    In a hurry only until it is certain that what comes of it is not to be believed. On
+    several machines all hosts begin and end together.
     """
     dilation = emulation.switches.setting.dilation
     try:
@@ -104,16 +104,16 @@ def run(
             with stages("Sending") as stage:
                 course = _Course(
                     experiment, emulation, hosts, dilation, stage, collector, enough,
-                    hurries=hurries, warn=stages.caution, company=company,
+                    hurries=hurries, warn=stages.caution, machines=machines,
                 )  # fmt: skip
                 ended = course.run()
-            if company is not None:
-                ended = company.have_ended(ended)
+            if machines is not None:
+                ended = machines.have_ended(ended)
             emulation.to_happen = course.to_happen
             after = emulation.switches.last_counts()
             reports = {host: process.stop() for host, process in hosts.items()}
-            if company is not None:
-                company.meet()
+            if machines is not None:
+                machines.meet()
             books, is_settled = emulation.switches.settled_books()
     except EndpointError as error:
         emulation.switches.check()
@@ -298,11 +298,11 @@ class _Course:
         *,
         hurries: bool = False,
         warn: Callable[[str], object] = lambda _text: None,
-        company: Company | None = None,
+        machines: Machines | None = None,
     ) -> None:
         self._experiment = experiment
         self._hurries = hurries
-        self._company = company
+        self._machines = machines
         self._warn = warn
         self._doubt_at = 0.0
         self._missed_before: Counter[str] = Counter()
@@ -331,8 +331,8 @@ class _Course:
         self._missed_before = self._emulation.switches.watch.missed()
         self.epoch_ns = (
             time.monotonic_ns() + round(HEAD_START_NS * self._slowness)
-            if self._company is None
-            else self._company.begin()
+            if self._machines is None
+            else self._machines.begin()
         )
         for process in self._hosts.values():
             process.start(self.epoch_ns)
@@ -357,8 +357,8 @@ class _Course:
                     return ending(algorithm_file(self._experiment.scenario.transport) or "", *wild)
                 if doubt := self._doubt():
                     return doubt
-                if self._company is not None and self._company.ended:
-                    return self._company.ended
+                if self._machines is not None and self._machines.ended:
+                    return self._machines.ended
                 if gave_up_at is None and any(p.qp_errors for p in self._hosts.values()):
                     gave_up_at = time.monotonic()
                 if gave_up_at and time.monotonic() - gave_up_at > _AFTER_ERROR_S:
@@ -370,7 +370,7 @@ class _Course:
     def _is_done(self) -> bool:
         """Whether all hosts are, those of other machines too."""
         is_done = all(process.poll() for process in self._hosts.values())
-        return self._company.are_done(is_done=is_done) if self._company else is_done
+        return self._machines.are_done(is_done=is_done) if self._machines else is_done
 
     @property
     def to_happen(self) -> tuple[Event, ...]:
@@ -471,8 +471,8 @@ class _Course:
         is_uud = self._experiment.scenario.transport.delivery is Delivery.UUD
         most_ns = self._longest_ns() if is_uud else _QUIET_S * self._slowness * 1e9
         is_silent = quiet_ns > most_ns and not (is_uud and self.to_happen)
-        if self._company is not None:
-            is_silent = self._company.are_silent(is_silent=is_silent)
+        if self._machines is not None:
+            is_silent = self._machines.are_silent(is_silent=is_silent)
         if is_silent and is_uud:
             return "what was lost will never come: datagrams (uud) are sent once"
         if is_silent:

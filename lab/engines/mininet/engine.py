@@ -22,10 +22,10 @@ from lab.engines import RunOptions
 from lab.engines.convergence import astray, strays
 from lab.engines.mininet import endpoints
 from lab.engines.mininet.arrival_times import ArrivalTimes
-from lab.engines.mininet.company import Company
 from lab.engines.mininet.control import PUNTS_PER_S, ControlPlane, control_interfaces
 from lab.engines.mininet.emulation import Emulation, PingResult
 from lab.engines.mininet.hands import Hands
+from lab.engines.mininet.machines import Machines
 from lab.engines.mininet.nics import Nics
 from lab.engines.mininet.report_cables import Collector, report_cables
 from lab.engines.mininet.switches import KINDS, Setting, Switches
@@ -79,8 +79,8 @@ def bring_up(
             control = _control_plane(experiment, options, stages)
             stack.callback(control.stop)
         needs_arrivals = kind.HURRIED_PACKETS_PER_S is not None and dilation > 1
-        company = options.company
-        here = fabric if company is None else fabric.part(company.nodes)
+        machines = options.machines
+        here = fabric if machines is None else fabric.part(machines.nodes)
         arrival_times = stack.enter_context(ArrivalTimes(here)) if needs_arrivals else None
         setting = _setting(experiment, options, stages, built, dilation, here)
         switches = kind(replace(setting, certificates=certificates, arrival_times=arrival_times))
@@ -91,8 +91,8 @@ def bring_up(
         stack.callback(emulation.take_down)
         with stages("Laying cables") as stage:
             stage.note = f"{len(here.hosts)} hosts, {len(here.links)} links"
-            if company is not None:
-                company.lay_cables(settings.max_frame)
+            if machines is not None:
+                machines.lay_cables(settings.max_frame)
             emulation.lay_cables()
             if switches.setting.reports:
                 stack.enter_context(report_cables(here.switches))
@@ -111,7 +111,7 @@ def bring_up(
         stack.callback(nics.unplug)
         hands, keeps = Hands(emulation, nics), options.reports is not None
         fabric_up = experiment, emulation, hosts_program, stages, hands, keeps
-        yield EmulatedFabric(*fabric_up, hurries=hurries, company=company)
+        yield EmulatedFabric(*fabric_up, hurries=hurries, machines=machines)
 
 
 def _control_plane(experiment: Experiment, options: RunOptions, stages: Stages) -> ControlPlane:
@@ -142,7 +142,7 @@ def _setting(
 ) -> Setting:
     """What switches are to know of it all."""
     scenario, settings, fabric = experiment.scenario, experiment.settings, experiment.fabric
-    company, cable = options.company, experiment.port_cable
+    machines, cable = options.machines, experiment.port_cable
     measures = scenario.measures
     has_rooms = scenario.control.kind == "bgp"
     return Setting(
@@ -151,7 +151,7 @@ def _setting(
         logs=options.out / "logs",
         pcaps=options.out / "pcaps" if measures.pcap else None,
         captured=_captured_ports(experiment),
-        cable=cable if company is None else company.shortened(cable),
+        cable=cable if machines is None else machines.shortened(cable),
         data_frame=scenario.link.mtu + data_headers_bytes(scenario),
         max_frame=settings.max_frame,
         dilation=dilation,
@@ -175,7 +175,7 @@ class EmulatedFabric(Data):
     hands: Hands
     keeps_reports: bool = False
     hurries: bool = False
-    company: Company | None = None
+    machines: Machines | None = None
 
     def measure(self, enough: threading.Event | None = None) -> Outcome:
         """Let the hosts carry out their plans, in real time, or until somebody has enough of it."""
@@ -189,7 +189,7 @@ class EmulatedFabric(Data):
         with _telemetry(emulation, keeps=keeps) as (tally, collector):
             measured = endpoints.run(
                 experiment, emulation, self.hosts_program, self.stages, collector, enough,
-                hurries=self.hurries, company=self.company,
+                hurries=self.hurries, machines=self.machines,
             )  # fmt: skip
         emulation.journal.note("traffic", f"{experiment.scenario.name}: the hosts have sent")
         return replace(measured, outcome=replace(measured.outcome, telemetry=tally))

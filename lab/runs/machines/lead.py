@@ -23,9 +23,9 @@ from importlib.metadata import version
 from typing import Any
 
 from lab.engines import RunOptions
-from lab.engines.mininet.company import WRAPPING
 from lab.engines.mininet.endpoints import HEAD_START_NS, most_late_ns
 from lab.engines.mininet.engine import fitting_dilation
+from lab.engines.mininet.machines import WRAPPING
 from lab.engines.mininet.switches import KINDS
 from lab.engines.sim.partition import by_rank, partition
 from lab.errors import RunError, refuse_beside

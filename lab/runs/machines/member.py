@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from lab.engines import RunOptions
-from lab.engines.mininet.company import Company, Crossing
+from lab.engines.mininet.machines import Crossing, Machines
 from lab.engines.mininet.running import Registration
 from lab.engines.mininet.sandbox import run_in_sandbox
 from lab.errors import LabError, RunError
@@ -136,9 +136,9 @@ def _inside(
         }
         crossings = [Crossing(by_name[each.pop("node")], **each) for each in how["crossings"]]
         nodes = frozenset(by_name[name] for name in how["nodes"])
-        company = _Members(nodes, crossings, outside.network, leader)
+        machines = _Members(nodes, crossings, outside.network, leader)
         options = replace(
-            options, out=registration.folder / "out", dilation=how["dilation"], company=company
+            options, out=registration.folder / "out", dilation=how["dilation"], machines=machines
         )
         options.out.mkdir(parents=True)
         stages = _Stages(leader)
@@ -272,7 +272,7 @@ class _Stages(Stages):
         self._leader.say("caution", text)
 
 
-class _Members(Company, frozen=False):
+class _Members(Machines, frozen=False):
     """All machines, as one of them knows them: through who leads."""
 
     leader: _Leader

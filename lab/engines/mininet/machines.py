@@ -44,7 +44,7 @@ class Crossing(Data):
         return self.node.interface(self.port)
 
 
-class Company(Data, ABC, frozen=False):
+class Machines(Data, ABC, frozen=False):
     """All machines of a run."""
 
     nodes: Collection[Node]  # that are here
