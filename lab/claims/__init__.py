@@ -11,7 +11,7 @@ A judge sees nothing but what the runs found, and knows no verdict beforehand: w
 says something else.
 """
 
-from lab.claims.claim import Case, Claim, Found, Judgement, Verdict
+from lab.claims.claim import Case, Claim, Found, Verdict
 from lab.claims.court import CLAIMS, claims
 
-__all__ = ["CLAIMS", "Case", "Claim", "Found", "Judgement", "Verdict", "claims"]
+__all__ = ["CLAIMS", "Case", "Claim", "Found", "Verdict", "claims"]

@@ -1,19 +1,16 @@
 """Jobs: steps of compute and communication, models that ask for them, and where ranks run."""
 
-from traffic.jobs.cluster import Cluster, ClusterJob, ClusterSpec
+from traffic.jobs.cluster import Cluster, ClusterJob
 from traffic.jobs.experts import ExpertsJob
 from traffic.jobs.inference import InferenceJob, Request
-from traffic.jobs.job import Job, SlowLink, Straggler
+from traffic.jobs.job import Job
 from traffic.jobs.model import Experts, Model, load_model, model_names
 from traffic.jobs.placement import Placer, Policy
 from traffic.jobs.simple import SimpleJob
-from traffic.jobs.specs import KINDS, MixSpec, TrafficSpec, Workload, make_workload, read_traffic
+from traffic.jobs.specs import KINDS, MixSpec, Workload, make_workload, read_traffic
 from traffic.jobs.training import (
     Algorithms,
     Batch,
-    Gpu,
-    NodeSpec,
-    Parallelism,
     TrainingJob,
 )
 
@@ -23,23 +20,16 @@ __all__ = [
     "Batch",
     "Cluster",
     "ClusterJob",
-    "ClusterSpec",
     "Experts",
     "ExpertsJob",
-    "Gpu",
     "InferenceJob",
     "Job",
     "MixSpec",
     "Model",
-    "NodeSpec",
-    "Parallelism",
     "Placer",
     "Policy",
     "Request",
     "SimpleJob",
-    "SlowLink",
-    "Straggler",
-    "TrafficSpec",
     "TrainingJob",
     "Workload",
     "load_model",
