@@ -8,5 +8,5 @@ cannot be wrong, so that nobody further up has to ask again.
 what sections are made of. A section that a scenario gives and switches obey has a file, with
 bounds, defaults and words: `buffer.py`, `pfc.py`, `trim.py`, `marking.py` (ECN), `schedule.py`,
 `load_balancing.py`, `link.py`, `telemetry.py`, `access.py`. The controller takes them as they are.
-`data.py` is what records of many small kinds are made of.
+`data.py` is what all records are made of.
 """

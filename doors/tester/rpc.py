@@ -33,7 +33,7 @@ class Service(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
     """What answers, of one tester."""
 
     def __init__(self, desk: Desk) -> None:
-        # Of each call: what its answer calls what comes of it, who does it, and with what of it.
+        # By call: what its answer calls what comes of it, who does it, and what he takes of it.
         calls: dict[str, tuple[str, Callable[..., object], str]] = {
             "SetConfig": ("warning", desk.set_config, "config"),
             "GetConfig": ("config", desk.get_config, ""),

@@ -28,7 +28,7 @@ def do_register_read(session: Session, words: list[str]) -> Iterator[str]:
     yield f"{words[0]}[{index}]= {cell}"
 
 
-def do_register_write(session: Session, words: list[str]) -> Iterator[str]:
+def do_register_write(session: Session, words: list[str]) -> None:
     """Write a cell: register_write <name> <index> <value>."""
     need(words, 3)
     info = named("register", words[0], session.pipeline.program.registers, lambda r: r.name)
@@ -37,15 +37,13 @@ def do_register_write(session: Session, words: list[str]) -> Iterator[str]:
     if cell < 0 or cell >> info.width:
         raise CommandError(f"{cell} does not fit in {info.width} bits")
     session.do(dp.RegisterWrite(info.index, index, cell))
-    yield from ()
 
 
-def do_register_reset(session: Session, words: list[str]) -> Iterator[str]:
+def do_register_reset(session: Session, words: list[str]) -> None:
     """Set all cells to 0: register_reset <name>."""
     need(words, 1)
     info = named("register", words[0], session.pipeline.program.registers, lambda r: r.name)
     session.do(dp.RegisterWrite(info.index, None, 0))
-    yield from ()
 
 
 def do_counter_read(session: Session, words: list[str]) -> Iterator[str]:
@@ -83,7 +81,7 @@ def do_counter_write(session: Session, words: list[str]) -> Iterator[str]:
     yield f"{words[0]}[{words[1]}] has been updated"
 
 
-def do_counter_reset(session: Session, words: list[str]) -> Iterator[str]:
+def do_counter_reset(session: Session, words: list[str]) -> None:
     """Set all of a counter's cells to 0: counter_reset <name>."""
     need(words, 1)
     info = _counter(session, words[0])
@@ -94,18 +92,16 @@ def do_counter_reset(session: Session, words: list[str]) -> Iterator[str]:
         for entry in session.entries(table).values():
             zero = p4r.DirectCounterEntry(table_entry=entry, data=p4r.CounterData())
             session.write(dp.Verb.MODIFY, p4r.Entity(direct_counter_entry=zero))
-    yield from ()
 
 
-def do_meter_set_rates(session: Session, words: list[str]) -> Iterator[str]:
+def do_meter_set_rates(session: Session, words: list[str]) -> None:
     """Set one meter, per us: meter_set_rates <name> <index, or entry handle> <rate>:<burst> x 2."""
     need(words, 4)
     config = _rates(words[2:])
     session.write(dp.Verb.MODIFY, _meter_cell(session, words[0], words[1], config))
-    yield from ()
 
 
-def do_meter_array_set_rates(session: Session, words: list[str]) -> Iterator[str]:
+def do_meter_array_set_rates(session: Session, words: list[str]) -> None:
     """Set all meters, per us: meter_array_set_rates <name> <rate>:<burst> <rate>:<burst>."""
     need(words, 3)
     symbol, table = _meter(session, words[0])
@@ -117,7 +113,6 @@ def do_meter_array_set_rates(session: Session, words: list[str]) -> Iterator[str
         for handle in session.entries(table):
             cell = _meter_cell(session, words[0], str(handle), config)
             session.write(dp.Verb.MODIFY, cell)
-    yield from ()
 
 
 def do_meter_get_rates(session: Session, words: list[str]) -> Iterator[str]:

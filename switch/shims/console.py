@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from switch.p4runtime.device import Device
 
-    Command = Callable[[Session, list[str]], Iterator[str]]
+    Command = Callable[[Session, list[str]], Iterator[str] | None]
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Console:
             return f"*** Unknown syntax: {line}\nTry: help\n"
         lines: list[str] = []
         try:
-            lines.extend(command(self._session, words[1:]))
+            lines.extend(command(self._session, words[1:]) or ())
         except CommandError as error:
             lines.append(f"Error: {error}")
             lines.append(f"Usage: {_usage(command)}")

@@ -7,38 +7,34 @@ from collections.abc import Iterator
 from switch.shims.session import Session, need, number
 
 
-def do_set_queue_depth(session: Session, words: list[str]) -> Iterator[str]:
+def do_set_queue_depth(session: Session, words: list[str]) -> None:
     """Bound queues in packets: set_queue_depth <packets> [<egress port> [<priority>]]."""
     need(words, 1, 3)
     depth = number(words[0], "packets")
     priority = number(words[2], "priority") if len(words) > 2 else None
     for port in _ports(session, words[1:]):
         session.device.plane.set_queue_limits(port, priority, packets=depth)
-    yield from ()
 
 
-def do_set_queue_rate(session: Session, words: list[str]) -> Iterator[str]:
+def do_set_queue_rate(session: Session, words: list[str]) -> None:
     """Pace queues in packets a second: set_queue_rate <rate> [<egress port> [<priority>]]."""
     need(words, 1, 3)
     rate = number(words[0], "rate")
     priority = number(words[2], "priority") if len(words) > 2 else None
     for port in _ports(session, words[1:]):
         session.device.plane.set_queue_rate(port, priority, rate)
-    yield from ()
 
 
-def do_port_add(session: Session, words: list[str]) -> Iterator[str]:
+def do_port_add(session: Session, words: list[str]) -> None:
     """Attach an interface: port_add <interface> <port>."""
     need(words, 2, 3)
     session.device.plane.add_port(number(words[1], "port"), words[0])
-    yield from ()
 
 
-def do_port_remove(session: Session, words: list[str]) -> Iterator[str]:
+def do_port_remove(session: Session, words: list[str]) -> None:
     """Detach a port: port_remove <port>."""
     need(words, 1)
     session.device.plane.remove_port(number(words[0], "port"))
-    yield from ()
 
 
 def do_show_ports(session: Session, words: list[str]) -> Iterator[str]:

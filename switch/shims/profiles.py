@@ -26,7 +26,7 @@ def do_act_prof_create_member(session: Session, words: list[str]) -> Iterator[st
     yield f"Member has been created with handle {handle}"
 
 
-def do_act_prof_modify_member(session: Session, words: list[str]) -> Iterator[str]:
+def do_act_prof_modify_member(session: Session, words: list[str]) -> None:
     """Change a member: act_prof_modify_member <profile> <action> <member> [action parameters]."""
     need(words, 3, _NO_LIMIT)
     profile = _profile(session, words[0])
@@ -35,10 +35,9 @@ def do_act_prof_modify_member(session: Session, words: list[str]) -> Iterator[st
     )
     member.action.CopyFrom(_call(session, words[1], words[3:]))
     session.write(dp.Verb.MODIFY, p4r.Entity(action_profile_member=member))
-    yield from ()
 
 
-def do_act_prof_delete_member(session: Session, words: list[str]) -> Iterator[str]:
+def do_act_prof_delete_member(session: Session, words: list[str]) -> None:
     """Delete a member: act_prof_delete_member <profile> <member>."""
     need(words, 2)
     member = p4r.ActionProfileMember(
@@ -46,7 +45,6 @@ def do_act_prof_delete_member(session: Session, words: list[str]) -> Iterator[st
         member_id=number(words[1], "member handle"),
     )
     session.write(dp.Verb.DELETE, p4r.Entity(action_profile_member=member))
-    yield from ()
 
 
 def do_act_prof_create_group(session: Session, words: list[str]) -> Iterator[str]:
@@ -60,7 +58,7 @@ def do_act_prof_create_group(session: Session, words: list[str]) -> Iterator[str
     yield f"Group has been created with handle {handle}"
 
 
-def do_act_prof_delete_group(session: Session, words: list[str]) -> Iterator[str]:
+def do_act_prof_delete_group(session: Session, words: list[str]) -> None:
     """Delete a group: act_prof_delete_group <profile> <group>."""
     need(words, 2)
     group = p4r.ActionProfileGroup(
@@ -68,20 +66,18 @@ def do_act_prof_delete_group(session: Session, words: list[str]) -> Iterator[str
         group_id=number(words[1], "group handle"),
     )
     session.write(dp.Verb.DELETE, p4r.Entity(action_profile_group=group))
-    yield from ()
 
 
-def do_act_prof_add_member_to_group(session: Session, words: list[str]) -> Iterator[str]:
+def do_act_prof_add_member_to_group(session: Session, words: list[str]) -> None:
     """Put a member into a group: act_prof_add_member_to_group <profile> <member> <group>."""
     need(words, 3)
     profile = _profile(session, words[0])
     group = _group(session, profile, words[2])
     group.members.add(member_id=number(words[1], "member handle"), weight=1)
     session.write(dp.Verb.MODIFY, p4r.Entity(action_profile_group=group))
-    yield from ()
 
 
-def do_act_prof_remove_member_from_group(session: Session, words: list[str]) -> Iterator[str]:
+def do_act_prof_remove_member_from_group(session: Session, words: list[str]) -> None:
     """Take a member out: act_prof_remove_member_from_group <profile> <member> <group>."""
     need(words, 3)
     profile = _profile(session, words[0])
@@ -91,7 +87,6 @@ def do_act_prof_remove_member_from_group(session: Session, words: list[str]) -> 
     del group.members[:]
     group.members.extend(kept)
     session.write(dp.Verb.MODIFY, p4r.Entity(action_profile_group=group))
-    yield from ()
 
 
 def do_act_prof_dump(session: Session, words: list[str]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def do_mc_dump(session: Session, words: list[str]) -> Iterator[str]:
     yield "=========="
 
 
-def do_mirroring_add(session: Session, words: list[str]) -> Iterator[str]:
+def do_mirroring_add(session: Session, words: list[str]) -> None:
     """Mirror to a port: mirroring_add <session id> <egress port>."""
     need(words, 2)
     mirror = number(words[0], "session id")
@@ -126,10 +126,9 @@ def do_mirroring_add(session: Session, words: list[str]) -> Iterator[str]:
     verb = dp.Verb.MODIFY if present else dp.Verb.INSERT
     pre = p4r.PacketReplicationEngineEntry(clone_session_entry=entry)
     session.write(verb, p4r.Entity(packet_replication_engine_entry=pre))
-    yield from ()
 
 
-def do_mirroring_add_mc(session: Session, words: list[str]) -> Iterator[str]:
+def do_mirroring_add_mc(session: Session, words: list[str]) -> None:
     """Mirror to a multicast group: mirroring_add_mc <session id> <group id>."""
     need(words, 2)
     mirror, group = number(words[0], "session id"), number(words[1], "group id")
@@ -139,10 +138,9 @@ def do_mirroring_add_mc(session: Session, words: list[str]) -> Iterator[str]:
     verb = dp.Verb.MODIFY if known else dp.Verb.INSERT
     session.do(dp.CloneWrite(verb, mirror, group=group))
     session.mirrored_groups[mirror] = group
-    yield from ()
 
 
-def do_mirroring_delete(session: Session, words: list[str]) -> Iterator[str]:
+def do_mirroring_delete(session: Session, words: list[str]) -> None:
     """Stop mirroring: mirroring_delete <session id>."""
     need(words, 1)
     mirror = number(words[0], "session id")
@@ -150,7 +148,6 @@ def do_mirroring_delete(session: Session, words: list[str]) -> Iterator[str]:
         session.do(dp.CloneWrite(dp.Verb.DELETE, mirror))
     else:
         _delete_session(session, mirror)
-    yield from ()
 
 
 def do_mirroring_get(session: Session, words: list[str]) -> Iterator[str]:

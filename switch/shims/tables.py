@@ -85,14 +85,13 @@ def do_table_delete(session: Session, words: list[str]) -> Iterator[str]:
     session.write(dp.Verb.DELETE, p4r.Entity(table_entry=entry))
 
 
-def do_table_clear(session: Session, words: list[str]) -> Iterator[str]:
+def do_table_clear(session: Session, words: list[str]) -> None:
     """Delete all entries but the default: table_clear <table>."""
     need(words, 1)
     table = session.table(words[0])
     for entry in list(session.entries(table).values()):
         if not entry.is_const:
             session.write(dp.Verb.DELETE, p4r.Entity(table_entry=entry))
-    yield from ()
 
 
 def do_table_set_default(session: Session, words: list[str]) -> Iterator[str]:
@@ -106,12 +105,11 @@ def do_table_set_default(session: Session, words: list[str]) -> Iterator[str]:
     session.write(dp.Verb.MODIFY, p4r.Entity(table_entry=entry))
 
 
-def do_table_reset_default(session: Session, words: list[str]) -> Iterator[str]:
+def do_table_reset_default(session: Session, words: list[str]) -> None:
     """Restore the program's default action: table_reset_default <table>."""
     need(words, 1)
     entry = p4r.TableEntry(table_id=session.table(words[0]).symbol.id, is_default_action=True)
     session.write(dp.Verb.MODIFY, p4r.Entity(table_entry=entry))
-    yield from ()
 
 
 def do_table_num_entries(session: Session, words: list[str]) -> Iterator[str]:
