@@ -7,8 +7,8 @@
  * There is one of these for each direction, one after the other in a file that the processes at both ends
  * map whole: how large pages are does not matter then. A frame is
  * known by its first bytes and its length. Frames that the kernel sends by the same interface are not
- * noted, and come when they come. One writes, one reads; where nobody reads, whoever sends keeps frames
- * until they are due.
+ * noted, and come when they come. One writes, one reads, who says how many frames it has room for: a long
+ * cable may hold more. Those beyond that, or all where nobody reads, whoever sends keeps until they are due.
  */
 #pragma once
 
@@ -16,16 +16,18 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ARRIVAL_NOTED 1020 /* more than a cable holds; so that all is four pages */
+#define ARRIVAL_NOTED 1020 /* so that all is four pages */
 #define ARRIVAL_KNOWN_BY 128u /* bytes of a frame: its headers */
 #define ARRIVAL_SLACK 4u /* a turn may be late by one such part of a cable's delay */
 #define ARRIVAL_SLACK_LEAST 50000u /* ns of the real clock, below which a turn more is as good as a sleep */
 
 struct arrival_times {
-    uint32_t is_read; /* atomic */
+    uint32_t room; /* atomic: frames under way that whoever reads has room for; 0: nobody reads */
     uint32_t unused;
     uint64_t count; /* atomic; noted so far */
-    uint64_t unused_too[6];
+    uint64_t found; /* atomic; of these, up to the last that came */
+    uint64_t known; /* of these, as far as whoever writes has looked */
+    uint64_t unused_too[4];
     struct {
         uint64_t frame, at; /* at: CLOCK_MONOTONIC */
     } noted[ARRIVAL_NOTED];
@@ -63,7 +65,17 @@ static inline uint64_t arrival_frame(const uint8_t *frame, uint32_t len)
 
 static inline bool arrival_times_are_read(const struct arrival_times *arrival_times)
 {
-    return arrival_times && __atomic_load_n(&arrival_times->is_read, __ATOMIC_ACQUIRE);
+    return arrival_times && __atomic_load_n(&arrival_times->room, __ATOMIC_ACQUIRE);
+}
+
+/* Whether whoever reads has room for one more: whoever writes asks. */
+static inline bool arrival_has_room(struct arrival_times *arrival_times)
+{
+    uint32_t room = arrival_times ? __atomic_load_n(&arrival_times->room, __ATOMIC_ACQUIRE) : 0;
+    if (!room || arrival_times->count - arrival_times->known < room)
+        return room != 0;
+    arrival_times->known = __atomic_load_n(&arrival_times->found, __ATOMIC_ACQUIRE);
+    return arrival_times->count - arrival_times->known < room;
 }
 
 /* To be called before the frame is handed over. */
@@ -76,8 +88,8 @@ static inline void arrival_note(struct arrival_times *arrival_times, const uint8
 }
 
 /* When a frame that came is due, or 0; `seen` is how many were noted up to the last that was found. */
-static inline uint64_t arrival_find(const struct arrival_times *arrival_times, uint64_t *seen, const uint8_t *frame,
-                                 uint32_t len)
+static inline uint64_t arrival_find(struct arrival_times *arrival_times, uint64_t *seen, const uint8_t *frame,
+                                    uint32_t len)
 {
     uint64_t known = arrival_frame(frame, len), count = __atomic_load_n(&arrival_times->count, __ATOMIC_ACQUIRE);
     if (count - *seen > ARRIVAL_NOTED)
@@ -85,13 +97,16 @@ static inline uint64_t arrival_find(const struct arrival_times *arrival_times, u
     for (uint64_t i = *seen; i < count; i++)
         if (arrival_times->noted[i % ARRIVAL_NOTED].frame == known) {
             *seen = i + 1;
+            __atomic_store_n(&arrival_times->found, *seen, __ATOMIC_RELEASE);
             return arrival_times->noted[i % ARRIVAL_NOTED].at;
         }
     return 0;
 }
 
-static inline void arrival_read(struct arrival_times *arrival_times, uint64_t *seen, bool is_read)
+/* From now on, with room for so many frames, but for more than can be told; with 0 no more. */
+static inline void arrival_read(struct arrival_times *arrival_times, uint64_t *seen, uint32_t room)
 {
     *seen = __atomic_load_n(&arrival_times->count, __ATOMIC_ACQUIRE);
-    __atomic_store_n(&arrival_times->is_read, is_read, __ATOMIC_RELEASE);
+    __atomic_store_n(&arrival_times->found, *seen, __ATOMIC_RELEASE);
+    __atomic_store_n(&arrival_times->room, room < ARRIVAL_NOTED ? room : ARRIVAL_NOTED, __ATOMIC_RELEASE);
 }

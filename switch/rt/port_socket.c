@@ -35,6 +35,7 @@
 #define LOOK_NS 200000000 /* between two looks for whoever wants to see frames go by */
 #define QUICK_TRIES 3     /* at as many looks */
 #define VLAN_BYTES 4u
+#define UNTOLD 4u /* one such part of a ring is for frames of which nobody is told when they are due */
 /* Where a frame begins in its slot: at a line of the cache, lest it touch one more. What is between it
  * and the kernel's words is room for a tag. */
 #define FRAME_AT 128u
@@ -243,7 +244,12 @@ static bool hear(const struct socket_port *port)
 
 bool socket_start(struct socket_port *port, bytes_t ring_bytes)
 {
-    return map_ring(port, ring_bytes) && hear(port);
+    if (!map_ring(port, ring_bytes) || !hear(port))
+        return false;
+    uint32_t slots = (uint32_t)(port->ring_bytes / BLOCK_BYTES) * port->per_block;
+    if (port->in)
+        arrival_read(port->in, &port->arrivals_seen, slots - slots / UNTOLD);
+    return true;
 }
 
 static void *close_socket(void *fd)
@@ -658,17 +664,17 @@ static uint64_t socket_missed(void *driver)
     return port->missed;
 }
 
-bool socket_is_waited_for(const void *driver)
+bool socket_is_waited_for(const struct socket_port *port) { return arrival_times_are_read(port->out); }
+
+static bool socket_has_room_beyond(const void *driver)
 {
-    return arrival_times_are_read(((const struct socket_port *)driver)->out);
+    return arrival_has_room(((const struct socket_port *)driver)->out);
 }
 
 void socket_tell_arrival_times(struct socket_port *port, struct arrival_times *in, struct arrival_times *out)
 {
     port->in = in;
     port->out = out;
-    if (in)
-        arrival_read(in, &port->arrivals_seen, true);
 }
 
 void socket_set_clock(struct socket_port *port, ns_t origin, double dilation)
@@ -712,7 +718,7 @@ static const struct port_ops socket_ops = {
     .send = socket_send,
     .flush = socket_flush,
     .full = socket_full,
-    .is_waited_for = socket_is_waited_for,
+    .is_waited_for = socket_has_room_beyond,
     .missed = socket_missed,
     .close = socket_close,
 };

@@ -45,7 +45,7 @@ void socket_close(void *port);
 /* Both ends of its cable tell each other when frames are due; either may be NULL. What is due at a time
  * of the switch's is so at `origin` and `dilation` times as long after, by CLOCK_MONOTONIC. */
 void socket_tell_arrival_times(struct socket_port *port, struct arrival_times *in, struct arrival_times *out);
-bool socket_is_waited_for(const void *port); /* what it sends, until it is due */
+bool socket_is_waited_for(const struct socket_port *port); /* what it sends, until it is due */
 void socket_set_clock(struct socket_port *port, ns_t origin, double dilation);
 /* Two ports that tell each other when frames are due are joined by a cable in memory as well, which
  * frames go by while nobody sees either interface. False if they are not the ends of one cable. */

@@ -1174,7 +1174,7 @@ static ns_t service_port(struct sw *sw, struct sw_port *port, ns_t now)
     }
     if (SW_UNLIKELY(port->tm.schedule != NULL))
         ask_for_credits(sw, port, now);
-    while (port->wire && port->wire->enq_ns <= now && !must_wait(port)) {
+    while (port->wire && (port->wire->enq_ns <= now || is_waited_for(port)) && !must_wait(port)) {
         p = port->wire;
         port->wire = p->next;
         sw->due = earlier(sw->due, p->enq_ns);

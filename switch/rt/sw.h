@@ -58,8 +58,8 @@ struct port_ops {
      * whether the port can take no more for now. Then nothing is sent to it until sw_resume. */
     struct port_left (*flush)(void *port);
     bool (*full)(const void *port);
-    /* Whether the other end lets frames wait until they are due: then they are sent as soon as they
-     * leave. May be NULL. */
+    /* Whether the other end has room to let one more wait until it is due: then it is sent as soon as
+     * it leaves. May be NULL. */
     bool (*is_waited_for)(const void *port);
     /* Something will soon be sent: bring what that takes to the cache. May be NULL. */
     void (*fetch)(const void *port);

@@ -158,9 +158,9 @@ class ArrivalTimes:
         self.memory = mmap.mmap(-1, ARRIVAL_BYTES)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
 
-    def read(self) -> None:
-        """From now on somebody does."""
-        struct.pack_into("I", self.memory, 0, 1)
+    def read(self, room: int = NOTED) -> None:
+        """From now on somebody does, who has room for so many frames."""
+        struct.pack_into("I", self.memory, 0, room)
 
     def note(self, data: bytes, at_ns: int) -> None:
         (count,) = struct.unpack_from("Q", self.memory, 8)
@@ -288,6 +288,33 @@ def frames_lie_until_they_are_due_and_times_are_exact(folder: Path) -> None:
         a.send(frames[1])
         assert b.receive() == frames[1]  # taken in when it came
         assert not unread.noted() and went.noted()[-1][1] - sent_ns >= arrives_ns
+
+
+@case
+def a_cable_may_hold_more_frames_than_who_receives_has_room_for(folder: Path) -> None:
+    """One leaves every 1.2 ms, and is under way for 100; the ring has 28 slots."""
+    for name in "amb":
+        veth(*(("m1", "m2") if name == "m" else (f"{name}0", f"{name}1")))
+    there, back = ArrivalTimes(), ArrivalTimes()
+    program = Program.load(compiled_wire(folder).json, name="wire")
+    with (
+        Loop(dilation=1000) as one,
+        Loop(dilation=1000) as other,
+        Dataplane("left", program, loop=one) as left,
+        Dataplane("right", program, loop=other) as right,
+        closing(Host("a0")) as a,
+        closing(Host("b0")) as b,
+    ):
+        left.add_port(0, "a1")
+        left.add_port(1, "m1", arrival_times=(back.address, there.address))
+        right.add_port(0, "m2", ring_bytes=1 << 18, arrival_times=(there.address, back.address))
+        right.add_port(1, "b1")
+        left.configure_port(1, rate_bps=10**10, delay_ns=100_000, overhead_bytes=0)
+        frames = [frame(1500, number) for number in range(150)]
+        for each in frames:
+            a.send(each)
+        assert b.receive_most(len(frames)) == frames
+        assert right.stats().ports[0].rx_missed == 0
 
 
 def crossed(interface: str) -> int:

@@ -73,6 +73,7 @@ enum {
     WIRE_MAX = 1024, /* frames that a cable holds; more than that, and the adapter has to wait */
     SLOT = 16384,
     SOCKET_BUFFER = 64 << 20,
+    FRAME_NOTES = 1024, /* headers, and what the kernel notes of a frame in a socket */
     ETH_P_EVERY = 0x0003,
     LIVELY = 2, /* turns to which frames came, less those to which none did: none is listened for then */
     STEPS_MAX = 256, /* that a host takes one after the other, when it is late */
@@ -313,7 +314,8 @@ static bool transmit(void *ctx, const uint8_t *frame, uint32_t stored, uint32_t 
     wire->arrives[last] = host->delay ? arrival(host, lane, bytes, at) : at;
     wire->leaves[last] = wire->arrives[last];
     if (arrival_times_are_read(lane->arrivals_out)) {
-        wire->leaves[last] = at;
+        if (arrival_has_room(lane->arrivals_out))
+            wire->leaves[last] = at;
         arrival_note(lane->arrivals_out, frame, stored, host->epoch + wire->arrives[last] * host->dilation);
     }
     return true;
@@ -379,6 +381,17 @@ static bool fits_interface(struct host *host, const struct lane *lane,
     return false;
 }
 
+/* How many frames may wait in the socket: one takes what is the next power of two, and what the kernel
+ * notes of it. */
+static uint32_t room_in(const struct lane *lane, const struct ep_config *config)
+{
+    int bytes = 0;
+    socklen_t size = sizeof bytes;
+    getsockopt(lane->socket, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+    uint32_t room = (uint32_t)bytes / (2 * (config->mtu + FRAME_NOTES));
+    return room ? room : 1;
+}
+
 static bool open_lane(struct host *host, struct lane *lane)
 {
     int one = 1, buffer = SOCKET_BUFFER;
@@ -409,7 +422,7 @@ static bool open_lane(struct host *host, struct lane *lane)
         !lane->in.stamps)
         return refuse(host, "%s", "memory is short");
     if (lane->arrivals_in)
-        arrival_read(lane->arrivals_in, &lane->arrivals_seen, true);
+        arrival_read(lane->arrivals_in, &lane->arrivals_seen, room_in(lane, config));
     return fits_interface(host, lane, config);
 }
 
@@ -697,12 +710,15 @@ static void look_for_losses(struct host *host)
     }
 }
 
-/* How late a turn may be: not at all if anybody sees frames when they leave. */
+/* How late a turn may be: not at all if anybody sees frames when they leave, or has no room for those that
+ * are under way. */
 static ns_t slack(const struct host *host)
 {
-    for (unsigned port = 0; port < host->ports; port++)
-        if (!arrival_times_are_read(host->lanes[port].arrivals_out))
+    for (unsigned port = 0; port < host->ports; port++) {
+        const struct lane *lane = &host->lanes[port];
+        if (!arrival_times_are_read(lane->arrivals_out) || lane->wire.count)
             return 0;
+    }
     return arrival_slack(host->delay, (double)host->dilation);
 }
 
@@ -828,7 +844,7 @@ int main(void)
         run(&host);
         for (unsigned port = 0; port < host.ports; port++)
             if (host.lanes[port].arrivals_in)
-                arrival_read(host.lanes[port].arrivals_in, &host.lanes[port].arrivals_seen, false);
+                arrival_read(host.lanes[port].arrivals_in, &host.lanes[port].arrivals_seen, 0);
         report(&host);
     }
     plan_free(host.script.plan);
