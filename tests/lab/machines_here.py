@@ -5,9 +5,10 @@
 runs a scenario on them, in namespaces of its own, and prints as JSON what came of it and what is
 left of it on the machines. Keys besides: `mtu`, `delay_ms` and `loss` of the network, by seed;
 `kill`: seconds after which the second machine's part is killed; `interrupt` and `abandon`: after
-which who leads is interrupted, or killed; `clocks`: by machine, what its monotonic clock is ahead
-by, in seconds, and the share by which it passes more quickly (time namespaces, drifting_clock.c);
-`keeps`: a file of the result's folder, whose text is handed back.
+which who leads is interrupted, or killed; `once`: what is said before that is counted; `clocks`: by
+machine, what its monotonic clock is ahead by, in seconds, and the share by which it passes more
+quickly (time namespaces, drifting_clock.c); `keeps`: a file of the result's folder, whose text is
+handed back.
 
 Each machine is the namespace of a process that sleeps, with one interface, e0. Delays and losses
 are a program's, which stands between the machines: not every kernel has netem.
@@ -177,7 +178,8 @@ def _disturb(asked: dict[str, Any], leader: subprocess.Popen[bytes], said: Path)
     how = next((each for each in signals if each in asked), None)
     if how is None:
         return
-    while _SENDING not in said.read_text() and leader.poll() is None:
+    awaited = asked.get("once", _SENDING)
+    while awaited not in " ".join(said.read_text().split()) and leader.poll() is None:
         time.sleep(0.05)
     time.sleep(asked[how])
     if leader.poll() is not None:
