@@ -257,9 +257,14 @@ def runtime_library() -> Path:
 
 
 def _runtime_for(aim: Target | None) -> str:
-    parts = [x for name, text in runtime_sources(aim).items() for x in (name.encode(), text)]
     made_by, options = _identity(aim)
-    return f"rt-{digest(made_by, ' '.join(options), *parts)}.so"
+    return _runtime_of(tuple(runtime_sources(aim).items()), made_by, " ".join(options))
+
+
+@lru_cache(maxsize=4)
+def _runtime_of(sources: tuple[tuple[str, bytes], ...], made_by: str, options: str) -> str:
+    parts = [x for name, text in sources for x in (name.encode(), text)]
+    return f"rt-{digest(made_by, options, *parts)}.so"
 
 
 def _runtime_name() -> str:

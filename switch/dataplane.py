@@ -334,6 +334,9 @@ READ_BYTES = 1 << 20
 WHOLE = 4  # most packets never stand further back
 
 
+_CELLS = {1: "B", 2: "H", 4: "I", 8: "Q"}  # of registers that `struct` reads, by their bytes
+
+
 @lru_cache(maxsize=8)
 def _records_of(program: Program) -> Records:
     """How a program's records are packed: found out once for all switches that run it."""
@@ -925,6 +928,8 @@ class Dataplane:
         info = self._need().program.registers[register]
         size = layout.cell_bytes(info.width)
         data = self._cells(CTL_REGISTER, register, info.size, index, size)
+        if code := _CELLS.get(size):
+            return [*struct.unpack(f"<{len(data) // size}{code}", data)]
         return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
 
     def packet_out(self, data: bytes) -> None:
@@ -1034,7 +1039,9 @@ class Dataplane:
         """Take what left through ports in memory: (port, frame, time of the last bit's arrival)."""
         size = ctypes.c_size_t()
         start = self._native.memory_box_take(self._box, ctypes.byref(size))
-        data = ctypes.string_at(start, size.value) if size.value else b""
+        if not size.value:
+            return []
+        data = ctypes.string_at(start, size.value)
         frames = []
         at = 0
         while at < len(data):

@@ -53,13 +53,8 @@ class Program(Objects, eq=False):
             name = Path(source).stem if isinstance(source, str | Path) else "program"
         found = _translated(text, name)
         is_quick = soon and not trace and not build.is_built(found.c_text)
-        return cls(
-            **vars(found.objects),
-            name=name,
-            source=text,
-            library=build.program_library(found.c_text, trace=trace, quickly=is_quick),
-            is_quick=is_quick,
-        )
+        library = build.program_library(found.c_text, trace=trace, quickly=is_quick)
+        return _made(text, name, library, is_quick)
 
     def built_well(self) -> Program:
         """The same program as it runs fastest, for `Dataplane.exchange`; to build it takes time."""
@@ -67,6 +62,13 @@ class Program(Objects, eq=False):
             return self
         c_text = _translated(self.source, self.name).c_text
         return replace(self, library=build.program_library(c_text), is_quick=False)
+
+
+@lru_cache(maxsize=KEPT)
+def _made(text: bytes, name: str, library: Path, is_quick: bool) -> Program:
+    """The same for all that ask, who find out more of it once for all of them."""
+    objects = vars(_translated(text, name).objects)
+    return Program(**objects, name=name, source=text, library=library, is_quick=is_quick)
 
 
 _RECURSION_LIMIT = 10_000

@@ -74,3 +74,40 @@ def test_a_launcher_that_is_killed_leaves_nothing(tmp_path: Path, number: signal
         time.sleep(0.02)
     assert not maker.exists()
     assert not any((tmp_path / "tmp").iterdir())
+
+
+# Stands for the Python of an environment that is there already: what it is asked is written down.
+_ASKED = """\
+#!/bin/sh
+echo "$*" >>"${0%/*}/asked"
+"""
+
+
+def test_what_an_environment_lacks_is_brought_at_once(tmp_path: Path) -> None:
+    """And compiled once; what wants to be alone is. Who has it all is asked nothing more."""
+    for file in (ROOT / "closlab", *ROOT.glob("requirements*.lock")):
+        shutil.copy(file, tmp_path)
+    tools = tmp_path / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    for name in ("python", "closlab"):
+        (tools / name).write_text(_ASKED)
+        (tools / name).chmod(0o700)
+    base = [tmp_path / f"requirements{name}.lock" for name in ("", "-live")]
+    stamp = "".join(f"\n{file.read_text().strip()}" for file in (*base, tmp_path / "closlab"))
+    for name in (".stamp", ".ready"):
+        (tmp_path / ".venv" / name).write_text(f"{stamp}\n")
+    (tmp_path / ".venv-shell").mkdir()
+    shell = (tmp_path / "requirements-shell.lock").read_text().strip()
+    (tmp_path / ".venv-shell" / ".stamp").write_text(f"\n{shell}\n")
+    for _ in range(2):
+        launcher = [tmp_path / "closlab", "test", "-q"]
+        subprocess.run(launcher, check=True, capture_output=True, timeout=LONG_S)
+    asked = (tools / "asked").read_text().splitlines()
+    together, alone, compiled = (line for line in asked if not line.startswith("test"))
+    locks = ["dev", "dask", "browser", "mcp", "gym", "lsp", "optimise", "sonic"]
+    assert [word for word in together.split() if word.startswith("-r")] == [
+        f"-r{tmp_path}/requirements-{name}.lock" for name in locks
+    ]
+    assert alone.endswith(f"--no-deps -r{tmp_path}/requirements-otg.lock")
+    assert "compileall" in compiled
+    assert [line for line in asked if line.startswith("test")] == ["test -q"] * 2

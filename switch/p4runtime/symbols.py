@@ -253,6 +253,11 @@ class Symbols:
             return "", None
         return name, self.names_of(name)
 
+    @property
+    def gives_names(self) -> bool:
+        """Whether clients see strings for some numbers: which numbers, each switch decides anew."""
+        return bool(self._names)
+
     def names_of(self, type_name: str) -> Names | None:
         """Return the strings of a declared type, None if clients see numbers."""
         translated = self.types.new_types[type_name].translated_type

@@ -6,15 +6,16 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from lab.machine.paths import ROOT
+from tests.lab.ready import Ready
 
 SERVER = ("-c", "from lab.cli import main; main()", "lsp")
 _PATIENCE_S = 60
@@ -25,13 +26,19 @@ def framed(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
+@cache
+def _ready() -> Ready:
+    """A process that has read the server's code, once for all clients."""
+    return Ready("lab.commands.lsp", "doors.editor.server")
+
+
 class Client:
     """A server of its own, at whose other end we are."""
 
     def __init__(self, folder: Path, *words: str) -> None:
         self.folder = folder
-        self.server = subprocess.Popen(
-            [sys.executable, *SERVER, *words],
+        self.server = _ready().start(
+            ["lsp", *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip

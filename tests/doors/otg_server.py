@@ -7,20 +7,25 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import IO, Any
 
 import snappi
 
 from lab.machine.paths import ROOT
 from params.data import Data
+from tests.lab.ready import Ready
 from tests.waiting import LONG_S
 
-COMMAND = (sys.executable, "-c", "from lab.start import main; main()", "otg")
+
+@cache
+def _ready() -> Ready:
+    """A process that has read the server's code, once for all servers."""
+    return Ready("lab.commands.otg", "doors.tester.server", "doors.tester.testbed")
 
 
 class Server(Data):
@@ -49,8 +54,8 @@ class Server(Data):
 def server(words: Sequence[str]) -> Iterator[Server]:
     """Bring one up, for as long as the context lasts."""
     with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(
-            [*COMMAND, *words, "--http", "0", "--grpc", "0"],
+        process = _ready().start(
+            ["otg", *words, "--http", "0", "--grpc", "0"],
             stdout=subprocess.PIPE, stderr=said, text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip

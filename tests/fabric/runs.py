@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from enum import StrEnum
@@ -24,9 +22,8 @@ from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from params.data import Data
 from tests.fabric.captures import Reaction, reactions, recorded
-from tests.waiting import LONG_S
+from tests.lab.conftest import closlab
 
-CLOSLAB = [sys.executable, "-c", "from lab.cli import main; main()"]
 CAPTURED = "measures.pcap=[all]"
 TRIES = 3
 
@@ -156,10 +153,7 @@ class Runner(Data):
             options += ["--dilation", str(dilation)]
         words = self._tell(name, changes, *options)
         out = self._new_folder(name)
-        done = subprocess.run(
-            [*CLOSLAB, "run", *words, "--out", str(out)],
-            capture_output=True, text=True, timeout=LONG_S, check=False,
-        )  # fmt: skip
+        done = closlab("run", *words, "--out", str(out))
         assert (out / "result.json").exists(), done.stderr
         return _outcome(Experiment.of(catalogue.load(name, changes)), out)
 

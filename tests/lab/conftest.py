@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,11 @@ def closlab(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, in a process that does not have to read the code first."""
     return ready().run(words, {**os.environ, **environment}, cwd or Path.cwd(), timeout_s)
+
+
+def started(*words: str | Path, **settings: Any) -> subprocess.Popen[Any]:
+    """A command in a process that does not have to read the code first, as `Popen` gives it."""
+    return ready().start([*map(str, words)], **settings)
 
 
 def needs_frr() -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from lab.runs.agree import (
     shown,
     simulated,
 )
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import closlab
 
 USUAL = Figures(1000.0, {"drops": 0, "pauses": 200, "marks": 40})
 
@@ -198,8 +197,7 @@ def test_the_table_has_room_for_every_figure() -> None:
 
 
 def agrees(name: str, out: Path) -> None:
-    command = [*CLOSLAB, "agree", name, "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = closlab("agree", name, "--out", str(out))
     assert done.returncode == 0, done.stderr
     for engine in ("sim", "mininet"):
         assert json.loads((out / f"1-{engine}" / "result.json").read_text())["engine"] == engine

@@ -23,7 +23,7 @@ from lab.errors import MissingTool
 from lab.machine import tools
 from lab.machine.speed import slowness
 from lab.results.result import Control, Rerouting
-from tests.lab.conftest import CLOSLAB, closlab, needs_frr
+from tests.lab.conftest import closlab, needs_frr, started
 from tests.lab.listeners import listeners
 from tests.lab.test_prompt import Prompt
 from tests.waiting import LONG_S, SLOWNESS
@@ -169,8 +169,8 @@ def test_a_daemon_that_dies_loses_no_ping(
 def test_a_controller_that_dies_loses_no_ping(lab: Prompt) -> None:
     """Another, who knows nothing, goes on from what switches have, and from what FRR tells it."""
     there = str(FABRIC.address(FABRIC.node("h8")))
-    ping = [*CLOSLAB, "enter", "h1", *f"{PING} -c 400 {there}".split()]
-    with subprocess.Popen(ping, stdout=subprocess.PIPE, text=True) as pinging:
+    ping = ("enter", "h1", *f"{PING} -c 400 {there}".split())
+    with started(*ping, stdout=subprocess.PIPE, text=True) as pinging:
         assert "goes on from what switches have" in lab.ask("controller restart")[0]
         assert "400 received" in pinging.communicate()[0]
     lab.ask("fail leaf1 spine1")

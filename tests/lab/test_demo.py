@@ -15,7 +15,7 @@ import pytest
 
 from lab.machine.paths import ROOT
 from lab.runs.run import UNBELIEVED
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import CLOSLAB, closlab, started
 from tests.lab.test_sandbox import in_namespace
 from tests.stand_ins import stand_in
 from tests.waiting import LONG_S
@@ -62,8 +62,8 @@ def test_demo_delivers_everything_and_spreads_it(tmp_path: Path, own_cache: Path
 @pytest.mark.slow
 def test_two_demos_at_once_do_not_disturb_each_other(tmp_path: Path, own_cache: Path) -> None:
     demos = [
-        subprocess.Popen(
-            [*CLOSLAB, "demo", "--out", str(tmp_path / name)],
+        started(
+            *("demo", "--out", tmp_path / name),
             stderr=subprocess.PIPE,
             text=True,
         )

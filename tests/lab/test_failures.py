@@ -20,7 +20,7 @@ from lab.machine.paths import FABRIC_PROGRAM, ROOT
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from params.quantity import duration
-from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of
+from tests.lab.conftest import CLOSLAB, closlab, has_traffic, session_of, started
 from tests.lab.simulated import simulate
 from tests.lab.test_prompt import Prompt
 from tests.lab.test_sandbox import in_namespace
@@ -58,9 +58,7 @@ def _inside(first: int, word: str) -> list[int]:
 @contextmanager
 def _under_way(out: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A run on Mininet whose hosts are sending, and after which nothing may be left."""
-    run = subprocess.Popen(
-        [*CLOSLAB, "run", *words, "--out", str(out)], stderr=subprocess.PIPE, text=True
-    )
+    run = started("run", *words, "--out", out, stderr=subprocess.PIPE, text=True)
     record = out / "logs" / "switches.jsonl"
     deadline = time.monotonic() + LONG_S
     while time.monotonic() < deadline and not has_traffic(record):
@@ -136,10 +134,7 @@ def test_two_runs_at_once_do_not_meet(tmp_path: Path, own_cache: Path) -> None:
     """Each tells what is due in memory of its own."""
     outs = [tmp_path / name for name in "ab"]
     words = ("run", "incast", "--engine", "mininet", "--set", "traffic.bytes=500KB")
-    runs = [
-        subprocess.Popen([*CLOSLAB, *words, "--out", str(out)], stderr=subprocess.PIPE, text=True)
-        for out in outs
-    ]
+    runs = [started(*words, "--out", out, stderr=subprocess.PIPE, text=True) for out in outs]
     for run, out in zip(runs, outs, strict=True):
         _, err = run.communicate(timeout=LONG_S)
         assert run.returncode in (0, 3), err  # in each other's way they may be
@@ -297,9 +292,8 @@ def test_a_program_whose_fabric_died_under_it_did_not_go_well(
     """Even if it ends with 0: what it saw of the network was not the fabric."""
     lab = Prompt(tmp_path / "out", "--set", "topology.leaves=2")
     goes = f"touch {tmp_path}/goes; until [ -e {tmp_path}/go ]; do sleep 0.02; done"
-    program = subprocess.Popen(
-        [*CLOSLAB, "exec", "h1", "--", "sh", "-c", goes], stderr=subprocess.PIPE, text=True
-    )
+    exec_words = ("exec", "h1", "--", "sh", "-c", goes)
+    program = started(*exec_words, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "goes").exists():
         assert program.poll() is None
         time.sleep(0.05)

@@ -19,7 +19,7 @@ from lab.engines.mininet.switches.soft import SoftSwitches
 from lab.results.watch import Watch, but_for
 from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
-from tests.lab.conftest import CLOSLAB, has_traffic
+from tests.lab.conftest import has_traffic, started
 from tests.waiting import LONG_S
 from topologies import leaf_spine
 
@@ -272,7 +272,7 @@ def test_a_run_that_hurried_and_is_not_believed_ends_there_and_is_done_again(
 def _run(out: Path, *words: str) -> "subprocess.Popen[str]":
     changes = [word for change in CHANGES for word in ("--set", change)]
     command = ["run", "incast", "--engine", "mininet", *changes, *words, "--out", str(out)]
-    return subprocess.Popen([*CLOSLAB, *command], stderr=subprocess.PIPE, text=True)
+    return started(*command, stderr=subprocess.PIPE, text=True)
 
 
 def _switches_of(running: "subprocess.Popen[str]") -> int:

@@ -22,8 +22,8 @@ from lab.scenario import catalogue
 from lab.scenario.experiment import Experiment
 from params.inc import PORT as INC_PORT
 from tests.lab.browser import Browser, Tab, browser, needs_chromium
-from tests.lab.conftest import CLOSLAB
 from tests.lab.conftest import closlab as closlab_command
+from tests.lab.conftest import started
 from tests.lab.listeners import listeners
 from tests.waiting import LONG_S, SLOWNESS
 from traffic.frames import INT_PORT, ROCE_PORT, UET_PORT
@@ -90,8 +90,8 @@ class Page:
 
 @contextmanager
 def page(*words: str) -> Iterator[Page]:
-    process = subprocess.Popen(
-        [*CLOSLAB, *words],
+    process = started(
+        *words,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stdin=subprocess.PIPE,

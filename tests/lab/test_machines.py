@@ -24,7 +24,7 @@ from lab.runs.machines.line import packed, unpacked
 from lab.runs.machines.merging import merged
 from lab.scenario.catalogue import load
 from lab.scenario.experiment import Experiment
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import closlab
 from tests.lab.machines_here import on_machines
 from tests.lab.simulated import simulate
 from topologies import fat_tree, leaf_spine
@@ -337,7 +337,7 @@ def test_what_is_wrong_with_a_file_of_machines_is_told(
 
 
 def test_a_part_that_nobody_leads_says_so() -> None:
-    done = subprocess.run([*CLOSLAB, "part"], input="", capture_output=True, text=True, check=False)
+    done = closlab("part")
     assert done.returncode == 1
     assert "is started by closlab run --machines FILE" in done.stderr
 

@@ -18,7 +18,7 @@ from lab.engines.mininet.programs import Task, environment, run, stretched
 from lab.errors import LabError, MissingTool
 from lab.runs.mpi import Mpirun, find_mpirun
 from lab.runs.programs import Ground, Wanted, spread
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import closlab, started
 from tests.lab.test_prompt import Prompt
 from tests.stand_ins import stand_in
 from tests.waiting import LONG_S
@@ -337,8 +337,8 @@ def test_programs_keep_the_names_they_started_with_and_are_told_that_no_plane_jo
     lab = Prompt(tmp_path / "out", *(word for each in settings for word in ("--set", each)))
     (folder,) = (path for path in own_cache.iterdir() if path.is_dir())
     looks = "getent hosts h2; until [ -e go ]; do sleep 0.1; done; getent hosts h2"
-    first = subprocess.Popen(
-        [*CLOSLAB, "exec", "h1", "--", "sh", "-c", looks],
+    first = started(
+        *("exec", "h1", "--", "sh", "-c", looks),
         stdout=subprocess.PIPE,
         text=True,
         cwd=tmp_path,

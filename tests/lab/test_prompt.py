@@ -12,7 +12,7 @@ import pytest
 
 from lab.engines.mininet import hands
 from lab.machine.paths import SHELL_ENVIRONMENT
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import CLOSLAB, closlab, started
 from tests.waiting import LONG_S
 from views.report import read_run
 
@@ -57,8 +57,8 @@ class Prompt:
 
     def __init__(self, out: Path, *words: str) -> None:
         self.out = out
-        self.process = subprocess.Popen(
-            [*CLOSLAB, "run", "hello", "--cli", "--out", str(out), *words],
+        self.process = started(
+            *("run", "hello", "--cli", "--out", out, *words),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

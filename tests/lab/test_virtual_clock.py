@@ -12,7 +12,7 @@ from rich.console import Console
 from lab.engines import RunOptions
 from lab.runs.run import run_quietly
 from lab.scenario import catalogue
-from tests.lab.conftest import CLOSLAB
+from tests.lab.conftest import started
 from tests.lab.simulated import simulate
 from traffic.collectives import Activity, Schedule, ScheduleBuilder
 
@@ -42,12 +42,10 @@ def test_the_same_seed_gives_the_same_bytes_whatever_else_happens(
     """At once in two processes, one of which captures frames, and once more in this one."""
     changes = ("traffic.bytes=1MB",) if name == "lossy-link" else ()
     words = [word for change in changes for word in ("--set", change)]
-    command = [*CLOSLAB, "run", name, "--engine", "sim", "--seed", "7", *words, "--out"]
+    command = ("run", name, "--engine", "sim", "--seed", "7", *words, "--out")
     runs = [
-        subprocess.Popen([*command, str(tmp_path / "plain")], stderr=subprocess.DEVNULL),
-        subprocess.Popen(
-            [*command, str(tmp_path / "captured"), "--pcap"], stderr=subprocess.DEVNULL
-        ),
+        started(*command, tmp_path / "plain", stderr=subprocess.DEVNULL),
+        started(*command, tmp_path / "captured", "--pcap", stderr=subprocess.DEVNULL),
     ]
     assert [run.wait() for run in runs] == [0, 0]
     for out, seed in (("again", 7), ("other", 8)):

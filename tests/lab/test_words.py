@@ -13,8 +13,9 @@ from lab.commands.compare import show_table
 from lab.machine.paths import ROOT
 from lab.scenario import catalogue, glossary
 from lab.scenario.explain import explain
-from tests.lab.conftest import CLOSLAB, closlab
+from tests.lab.conftest import closlab, started
 from tests.lab.simulated import simulate
+from tests.waiting import LONG_S
 from views.report.compare import Comparison
 
 
@@ -89,10 +90,8 @@ def test_the_index_leads_to_the_reports(runs: Path) -> None:
 def test_pruning_leaves_the_latest_and_what_bears_a_users_name(runs: Path, tmp_path: Path) -> None:
     copy = tmp_path / "runs"
     shutil.copytree(runs, copy)
-    asked = subprocess.run(
-        [*CLOSLAB, "runs", str(copy), "--prune", "1"],
-        input="n\n", capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    asked = started("runs", copy, "--prune", "1", stdin=subprocess.PIPE, text=True)
+    asked.communicate("n\n", timeout=LONG_S)
     assert asked.returncode == 1 and len([*copy.iterdir()]) >= 4
     done = closlab("runs", str(copy), "--prune", "1", "--yes")
     assert done.returncode == 0, done.stderr

@@ -36,13 +36,14 @@ from switch.dataplane import (
     MeterWrite,
     PacketIn,
     PortState,
+    Program,
     RegisterWrite,
     TableWrite,
     ValueSetWrite,
     Verb,
 )
 
-from .programs import compiled
+from .programs import compiled, one_action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +134,20 @@ def test_direct_counters(switch: Dataplane) -> None:
     assert state is not None
     assert state.counter == CounterValue(11, 120)
     assert switch.entry(flow_entry(switch, 77)) is None
+
+
+def test_a_cell_of_any_width_is_read_as_written() -> None:
+    widths = (1, 7, 8, 9, 16, 17, 32, 33, 64, 65, 200)
+    root = one_action({"h": [("a", 8, False)]}, [])
+    root["register_arrays"] = [
+        {"name": f"r{width}", "id": n, "size": 3, "bitwidth": width}
+        for n, width in enumerate(widths)
+    ]
+    with Dataplane("s", Program.load(root)) as switch:
+        for register, width in enumerate(widths):
+            for value in ((1 << width) - 1, 1 << width - 1, 0x0102030405060708 % (1 << width)):
+                assert switch.write([RegisterWrite(register, 1, value)]) == [None]
+                assert switch.read_register(register) == [0, value, 0]
 
 
 def test_registers_of_all_widths(switch: Dataplane) -> None:

@@ -97,6 +97,7 @@ class _TakenIn(Data, frozen=False):
     prepared: dict[Entity, Prepared | None] = field(default_factory=dict)
     changed: dict[Entity, Prepared] = field(default_factory=dict)  # where one of its key stands
     forms: dict[object, _Form | None] = field(default_factory=dict)
+    pipeline: Pipeline | None = None  # of the run before
 
 
 class SimulatedSwitches:
@@ -122,14 +123,16 @@ class SimulatedSwitches:
         self._since: dict[Node, dict[object, Entity]] = {}  # what was changed meanwhile
         text = program.json.read_bytes()
         self._taken_in = _taken_in(self._schema, text)
-        bytearray(2 * len(text))  # or no memory is told here: protobuf does not look what it got
-        config = p4r.ForwardingPipelineConfig(p4info=self._schema.p4info, p4_device_config=text)
         try:
             for number, node in enumerate(nodes, 1):
                 self.planes[node] = Dataplane(node.name, seed=seed_of(node), cpu_port=cpu_port)
                 device = self._devices[node] = Device(number, self.planes[node])
                 # Built once: code and symbols are shared, state is not.
-                self._pipeline = self._pipeline or device.build_now(config, soon=soon)
+                if self._pipeline is None:
+                    known = self._taken_in
+                    known.pipeline = self._pipeline = device.build_now(
+                        self._schema.p4info, text, known.pipeline, soon=soon
+                    )
                 device.commit(self._pipeline)
         except RequestError as error:  # of a program that was compiled a moment ago
             raise RunError(

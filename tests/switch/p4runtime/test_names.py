@@ -10,8 +10,11 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4t, rpc_code
 
+from switch import dataplane as dp
+from switch.p4runtime.device import Device
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.names import Names
+from switch.p4runtime.pipeline import Pipeline
 from switch.shims.console import Console
 
 from .rig import (
@@ -37,6 +40,20 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Built:
 @pytest.fixture(scope="module")
 def routed(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return compile_p4(HERE / "routed.p4", tmp_path_factory.mktemp("routed"))
+
+
+def test_switches_made_anew_share_what_gives_no_names(built: Built, translated: Built) -> None:
+    """Of the same program; of one that gives names each decides its own."""
+
+    def pipeline(of: Built, before: Pipeline | None = None) -> Pipeline:
+        made = Device(1, dp.Dataplane("s"))
+        return made.build_now(of.config.p4info, of.json.read_bytes(), before, soon=False)
+
+    first = pipeline(built)
+    assert pipeline(built, first) is first
+    named = pipeline(translated, first)
+    assert named.program.source == translated.json.read_bytes()
+    assert pipeline(translated, named) is not named
 
 
 def text(field: int, value: bytes) -> p4r.FieldMatch:

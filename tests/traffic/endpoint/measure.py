@@ -91,7 +91,7 @@ def rate_error(program: Path, wire: Wire, mbps: int) -> float:
 def main() -> None:
     """Measure and print."""
     loop = compile_c((Path(__file__).with_name("loop.c"), *SOURCES))
-    program = compile_c(PROGRAM_SOURCES)
+    program = compile_c(PROGRAM_SOURCES, "-O2")
     for queue_pairs, settings, cc in SETTINGS:
         words = " ".join(f"{key}={value}" for key, value in settings.items())
         cost = cost_ns(loop, queue_pairs, settings, cc)
