@@ -4,9 +4,9 @@
 bps_t cc_rate_of_window(struct cc *cc, ns_t now)
 {
     (void)now;
-    bps_t line = cc->link.rate, rate = (bps_t)(cc->window * 8e9 / (double)cc->link.base_rtt);
-    bps_t least = line / 1000 ? line / 1000 : 1;
-    return rate < least ? least : rate < line ? rate : line;
+    bps_t line = cc->link.rate, least = line / 1000 ? line / 1000 : 1;
+    double rate = cc->window * 8e9 / (double)cc->link.base_rtt; /* more than fits where nothing bounds it */
+    return rate >= (double)line ? line : rate < (double)least ? least : (bps_t)rate;
 }
 
 void window_limit(struct cc *cc)
