@@ -29,7 +29,7 @@ def parking_program() -> Program:
     return Program.load(compiled.json_text.encode())
 
 
-class PacedSwitch(Switch):
+class PacedSwitch(Switch, frozen=False):
     """A switch whose traffic manager is no better than BMv2's."""
 
     @classmethod
