@@ -3,6 +3,7 @@
 import http.client
 import random
 import socket
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -206,24 +207,25 @@ def test_any_nonsense_keeps_nobody_out(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def _soonest_s() -> float:
-    """The shortest that an answer takes whose question comes over a connection that stands."""
+def _took_s() -> list[float]:
+    """How long answers take whose questions come over a connection that stands."""
     made = Source()
     with server.serving(made.hub) as made.address:
         connection = http.client.HTTPConnection(server.LOOPBACK, made.address.port, timeout=LONG_S)
         took = []
-        for _ in range(6):
+        for _ in range(11):
             began = time.perf_counter()
             connection.request("GET", "/scene")
             connection.getresponse().read()
             took.append(time.perf_counter() - began)
         connection.close()
-    return min(took[2:])  # the first are acknowledged at once
+    return took[2:]  # the first are acknowledged at once
 
 
 def test_an_answer_does_not_wait_for_the_receipt_of_its_head(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    soon = _soonest_s()
-    monkeypatch.setattr(socket, "IPPROTO_TCP", 0)  # as a socket is made that is not told
-    assert 4 * soon < _soonest_s()
+    """As some do that come by a socket which is not told, though on a busy machine not all."""
+    usual = statistics.median(_took_s())
+    monkeypatch.setattr(socket, "IPPROTO_TCP", 0)
+    assert 4 * usual < max(_took_s())
